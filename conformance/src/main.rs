@@ -1,0 +1,3 @@
+//! The conformance runner.
+
+fn main() {}

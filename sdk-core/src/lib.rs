@@ -1,0 +1,30 @@
+//! chronq: publish to an HTTP queue, verify its signed deliveries, schedule timers you can take back.
+//!
+//! The crate is pure by default: no async runtime, no HTTP client, no clock, no randomness. Time,
+//! jitter and responses are arguments, so the same code runs in a server, in Python, in Node and at
+//! the edge. The feature `client` adds an async client, `blocking` a blocking one.
+//!
+//! * [`signature::Receiver`] verifies a delivery.
+//! * [`operation::Operation`] is one call; [`exchange::Exchange`] repeats it as long as that is right.
+//! * [`contract`] holds the names, limits and closed sets that everything else takes from here.
+
+pub mod contract;
+pub mod destination;
+pub mod duration;
+pub mod error;
+pub mod exchange;
+pub mod ids;
+pub mod input;
+pub mod mint;
+pub mod operation;
+pub mod publish;
+pub mod retry;
+pub mod retry_after;
+pub mod secret;
+pub mod signature;
+
+pub use destination::Destination;
+pub use error::{Error, ErrorKind};
+pub use ids::{MessageId, Name};
+pub use input::InvalidInput;
+pub use secret::Secret;

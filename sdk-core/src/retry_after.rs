@@ -1,0 +1,71 @@
+//! How long an answer asks to wait: `Retry-After` (RFC 9110 section 10.2.3) or `X-RateLimit-Reset`.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use http::HeaderMap;
+
+use crate::contract::limits;
+
+/// The wait that an answer asks for, counted from `now_ms` (unix milliseconds), at most a day.
+/// `Retry-After` in seconds or as an HTTP-date, else `X-RateLimit-Reset` in unix seconds; what is
+/// unreadable or past asks for nothing (contract/http-queue.md, "Delivery").
+pub fn asked_wait(headers: &HeaderMap, now_ms: i64) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let now = Duration::from_millis(u64::try_from(now_ms).ok()?);
+    let wait = text("retry-after")
+        .and_then(|value| seconds(value).or_else(|| instant(value)?.checked_sub(now)))
+        .or_else(|| seconds(text("x-ratelimit-reset")?)?.checked_sub(now))?;
+    (!wait.is_zero()).then(|| wait.min(Duration::from_millis(limits::MAX_RETRY_AFTER_MS)))
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // More seconds than a u64 holds is still a number, and still more than a day.
+    digits.then(|| Duration::from_secs(text.parse().unwrap_or(u64::MAX)))
+}
+
+fn instant(text: &str) -> Option<Duration> {
+    httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(name: &'static str, value: &str) -> Option<u64> {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value.parse().expect("header value"));
+        // 2026-11-30T00:00:00Z
+        asked_wait(&headers, 1_795_996_800_000).map(|wait| wait.as_secs())
+    }
+
+    #[test]
+    fn seconds_dates_and_resets_are_read() {
+        assert_eq!(asked("retry-after", "120"), Some(120));
+        assert_eq!(asked("retry-after", "Tue, 01 Dec 2026 00:00:30 GMT"), Some(86_400));
+        assert_eq!(asked("retry-after", "Mon, 30 Nov 2026 00:00:30 GMT"), Some(30));
+        assert_eq!(asked("x-ratelimit-reset", "1795996860"), Some(60));
+    }
+
+    #[test]
+    fn a_day_is_the_most() {
+        assert_eq!(asked("retry-after", "86401"), Some(86_400));
+        assert_eq!(asked("retry-after", "99999999999999999999999999"), Some(86_400));
+    }
+
+    #[test]
+    fn unreadable_or_past_asks_for_nothing() {
+        for value in ["", "soon", "-5", "1.5", "0", "+3", "Sun, 29 Nov 2026 00:00:00 GMT"] {
+            assert_eq!(asked("retry-after", value), None, "{value}");
+        }
+        assert_eq!(asked("x-ratelimit-reset", "1795996799"), None);
+    }
+
+    #[test]
+    fn an_unreadable_retry_after_leaves_the_reset() {
+        let mut headers = HeaderMap::new();
+        headers.insert("retry-after", http::HeaderValue::from_static("soon"));
+        headers.insert("x-ratelimit-reset", http::HeaderValue::from_static("1795996860"));
+        assert_eq!(asked_wait(&headers, 1_795_996_800_000), Some(Duration::from_secs(60)));
+    }
+}

@@ -1,0 +1,1 @@
+//! The binding for the edge.

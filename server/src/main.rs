@@ -1,0 +1,3 @@
+//! The `chronq` command.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! `cargo xtask`: builds and tests everything.
+
+fn main() {}
