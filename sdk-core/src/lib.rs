@@ -8,16 +8,20 @@
 //! * [`operation::Operation`] is one call; [`exchange::Exchange`] repeats it as long as that is right.
 //! * [`contract`] holds the names, limits and closed sets that everything else takes from here.
 
+pub mod batch;
 pub mod contract;
 pub mod destination;
 pub mod duration;
 pub mod error;
 pub mod exchange;
+pub mod group;
 pub mod ids;
 pub mod input;
+pub mod message;
 pub mod mint;
 pub mod operation;
 pub mod publish;
+pub mod queue;
 pub mod retry;
 pub mod retry_after;
 pub mod secret;

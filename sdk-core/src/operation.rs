@@ -1,7 +1,7 @@
 //! What a call is: the request it makes and the reading of the answer. Pure, over the `http` types.
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 
 use crate::contract::{ErrorCode, MessageState};
 use crate::error::{Error, ErrorKind};
@@ -151,6 +151,29 @@ pub fn read_json<T: serde::de::DeserializeOwned>(call: &str, response: &Response
         Error::protocol(format!("the answer to {call} is not what the contract says: {error}"))
             .with_context(|context| context.status = Some(response.status().as_u16()))
     })
+}
+
+/// Reads a 200 as JSON, anything else as a refusal.
+pub(crate) fn ok_json<T: serde::de::DeserializeOwned>(
+    call: &str,
+    response: &Response<Bytes>,
+    circumstances: Circumstances,
+) -> Result<T, Error> {
+    if response.status() == StatusCode::OK {
+        read_json(call, response)
+    } else {
+        Err(refusal(response, circumstances))
+    }
+}
+
+/// Reads the answer to a delete. Where an earlier attempt may have deleted already, a 404 is this
+/// call's own success.
+pub(crate) fn deleted(response: &Response<Bytes>, circumstances: Circumstances) -> Result<(), Error> {
+    match response.status() {
+        StatusCode::OK => Ok(()),
+        StatusCode::NOT_FOUND if circumstances.earlier_attempt_may_have_acted => Ok(()),
+        _ => Err(refusal(response, circumstances)),
+    }
 }
 
 /// What a server says in an error answer: `{"error", "reason"?, "detail"?, "state"?}`.

@@ -1,0 +1,232 @@
+//! Publishing up to a hundred messages in one request (contract/http-queue.md, "Answers").
+
+use bytes::Bytes;
+use http::{Method as HttpMethod, Request, Response, StatusCode};
+
+use crate::contract::{ErrorCode, limits, paths};
+use crate::destination::Destination;
+use crate::error::{Error, ErrorKind};
+use crate::ids::{MessageId, Name};
+use crate::input::InvalidInput;
+use crate::mint::Mint;
+use crate::operation::{Circumstances, Endpoint, Operation, Parsed, read_json, refusal};
+use crate::publish::{Content, Publish, PublishOptions, Published};
+use crate::retry::Idempotence;
+
+/// Several messages, validated as a whole, queued each on its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// 1 to 100 messages, 1 MiB together as they are written.
+    pub entries: Vec<Publish>,
+}
+
+/// Why one entry of a batch was not queued although the batch was taken: its queue is unknown or disabled.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct EntryError {
+    /// The server's sentence, such as `unknown queue: "orders"`.
+    pub error: String,
+}
+
+/// What became of one entry.
+pub type EntryResult = Result<Published, EntryError>;
+
+/// An entry as it stands in the request's JSON. `headers` holds the same option headers that a
+/// single publish reads, and `content-type`.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireEntry {
+    destination: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    queue: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
+    #[serde(default)]
+    headers: std::collections::BTreeMap<String, String>,
+}
+
+/// An entry as it stands in the answer's JSON.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[serde(untagged)]
+enum WireResult {
+    #[serde(rename_all = "camelCase")]
+    Queued {
+        message_id: MessageId,
+        queue: Name,
+        deduplicated: bool,
+    },
+    Refused(EntryError),
+}
+
+impl Operation for Batch {
+    type Output = Vec<EntryResult>;
+
+    fn idempotence(&self) -> Idempotence {
+        let safe = self.entries.iter().all(|entry| entry.idempotence() == Idempotence::Safe);
+        if safe { Idempotence::Safe } else { Idempotence::Unsafe }
+    }
+
+    fn prepare(&mut self, mint: &mut Mint) {
+        for entry in &mut self.entries {
+            entry.prepare(mint);
+        }
+    }
+
+    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+        check_count(self.entries.len())?;
+        let mut entries = Vec::with_capacity(self.entries.len());
+        for (index, entry) in self.entries.iter().enumerate() {
+            entries.push(write_entry(entry).map_err(|error| at_index(error, index))?);
+        }
+        let request = endpoint.json_request(HttpMethod::POST, paths::BATCH, &entries)?;
+        if request.body().len() > limits::MAX_BODY_BYTES {
+            let message = format!(
+                "a batch must be at most {} bytes as JSON, this is {}",
+                limits::MAX_BODY_BYTES,
+                request.body().len()
+            );
+            return Err(Error::new(ErrorKind::TooLarge, ErrorCode::PayloadTooLarge, message));
+        }
+        Ok(request)
+    }
+
+    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
+        let results = parse_results(response, circumstances)?;
+        if results.len() != self.entries.len() {
+            let message =
+                format!("the answer to a batch of {} has {} entries", self.entries.len(), results.len());
+            return Err(Error::protocol(message));
+        }
+        Ok(Parsed::Done(results))
+    }
+}
+
+/// Reads a batch's answer.
+fn parse_results(
+    response: &Response<Bytes>,
+    circumstances: Circumstances,
+) -> Result<Vec<EntryResult>, Error> {
+    if response.status() != StatusCode::OK {
+        return Err(refusal(response, circumstances));
+    }
+    let results: Vec<WireResult> = read_json("batch", response)?;
+    Ok(results.into_iter().map(WireResult::into_result).collect())
+}
+
+/// Reads the answer to a single publish that travelled as a batch of one. A refused entry is the
+/// refusal that the single publish would have met.
+pub(crate) fn parse_batch_of_one(
+    response: &Response<Bytes>,
+    circumstances: Circumstances,
+) -> Result<Published, Error> {
+    let mut results = parse_results(response, circumstances)?;
+    match (results.pop(), results.is_empty()) {
+        (Some(Ok(published)), true) => Ok(published),
+        (Some(Err(refused)), true) => {
+            Err(Error::new(ErrorKind::InvalidInput(None), ErrorCode::InvalidInput, refused.error)
+                .with_context(|context| context.status = Some(response.status().as_u16())))
+        }
+        _ => Err(Error::protocol("the answer to a batch of one does not have one entry")),
+    }
+}
+
+/// The answer's body for these results.
+#[cfg(feature = "server")]
+pub fn results_to_json(results: Vec<EntryResult>) -> serde_json::Value {
+    let wire: Vec<WireResult> = results
+        .into_iter()
+        .map(|result| match result {
+            Ok(Published { message_id, queue, deduplicated }) => {
+                WireResult::Queued { message_id, queue, deduplicated }
+            }
+            Err(refused) => WireResult::Refused(refused),
+        })
+        .collect();
+    serde_json::json!(wire)
+}
+
+impl Batch {
+    /// Reads a batch from a request's body, as a whole.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] naming the entry's index, from 0, and the option.
+    #[cfg(feature = "server")]
+    pub fn from_json(body: &[u8]) -> Result<Self, InvalidInput> {
+        let array: Vec<serde_json::Value> = serde_json::from_slice(body).map_err(|error| {
+            InvalidInput::new("body", format!("body must be a JSON array of publishes: {error}"))
+        })?;
+        check_count(array.len())?;
+        let entries = array
+            .into_iter()
+            .enumerate()
+            .map(|(index, value)| read_entry(value).map_err(|error| error.at_index(index)))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { entries })
+    }
+}
+
+impl WireResult {
+    fn into_result(self) -> EntryResult {
+        match self {
+            Self::Queued { message_id, queue, deduplicated } => {
+                Ok(Published { message_id, queue, deduplicated })
+            }
+            Self::Refused(refused) => Err(refused),
+        }
+    }
+}
+
+fn check_count(count: usize) -> Result<(), InvalidInput> {
+    if (1..=limits::MAX_BATCH_ENTRIES).contains(&count) {
+        return Ok(());
+    }
+    let rule = format!("must have 1 to {} entries", limits::MAX_BATCH_ENTRIES);
+    Err(InvalidInput::with_rule("batch", rule, &count.to_string()))
+}
+
+fn write_entry(entry: &Publish) -> Result<WireEntry, Error> {
+    let body = entry.content.checked_body("body")?;
+    let body =
+        String::from_utf8(body.into()).map_err(|_| InvalidInput::new("body", "body must be valid UTF-8"))?;
+    let mut headers: std::collections::BTreeMap<_, _> =
+        entry.options.without_queue().to_headers()?.into_iter().collect();
+    if let Some(content_type) = entry.content.checked_content_type()? {
+        headers.insert(http::header::CONTENT_TYPE.to_string(), content_type.to_owned());
+    }
+    Ok(WireEntry {
+        destination: entry.destination.to_string(),
+        queue: entry.options.queue.as_ref().map(ToString::to_string),
+        body: Some(body),
+        headers,
+    })
+}
+
+/// Attaches the index to what was refused, whichever kind of error says so.
+fn at_index(error: Error, index: usize) -> Error {
+    match error.kind() {
+        ErrorKind::InvalidInput(Some(input)) => input.clone().at_index(index).into(),
+        _ => Error::new(error.kind().clone(), ErrorCode::PayloadTooLarge, format!("entry {index}: {error}")),
+    }
+}
+
+#[cfg(feature = "server")]
+fn read_entry(value: serde_json::Value) -> Result<Publish, InvalidInput> {
+    let entry: WireEntry = serde_json::from_value(value).map_err(|error| {
+        InvalidInput::new("entry", format!("must be {{destination, queue?, body?, headers?}}: {error}"))
+    })?;
+    let destination = Destination::parse("destination", &entry.destination)?;
+    let queue = entry.queue.as_deref().map(|queue| Name::parse("queue", queue)).transpose()?;
+    let pairs = entry.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let options = PublishOptions::from_headers(pairs)?.with_queue_of("entry", queue)?;
+    let body = entry.body.unwrap_or_default();
+    let mut content_types =
+        entry.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let content_type = content_types.next().map(|(_, value)| value.as_str());
+    if content_types.next().is_some_and(|(_, other)| Some(other.as_str()) != content_type) {
+        return Err(InvalidInput::new("content-type", "content-type is given twice with different values"));
+    }
+    if let Some(content_type) = content_type {
+        crate::publish::check_content_type("content-type", content_type)?;
+    }
+    let content = Content::received(body.into(), content_type.map(ToOwned::to_owned));
+    Ok(Publish { destination, content, options })
+}
