@@ -1,0 +1,55 @@
+//! What the parts of one run share: set-ups that are made once, when the first part asks.
+
+use std::cell::OnceCell;
+use std::path::PathBuf;
+
+use crate::command::{Failure, Run};
+use crate::postgres::Postgres;
+use crate::setup::python::Venv;
+use crate::workspace;
+
+/// Set-ups, each made at most once.
+#[derive(Default)]
+pub(crate) struct Context {
+    postgres: OnceCell<Postgres>,
+    venv: OnceCell<Venv>,
+    server: OnceCell<PathBuf>,
+    wasm: OnceCell<()>,
+}
+
+impl Context {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// A PostgreSQL for tests; stopped when the context is dropped.
+    pub(crate) fn postgres(&self) -> Result<&Postgres, Failure> {
+        once(&self.postgres, Postgres::obtain)
+    }
+
+    /// The virtual environment, with the Python package built into it.
+    pub(crate) fn venv(&self) -> Result<&Venv, Failure> {
+        once(&self.venv, crate::setup::python::prepare)
+    }
+
+    /// The server's binary, built in the dev profile.
+    pub(crate) fn server(&self) -> Result<&PathBuf, Failure> {
+        once(&self.server, || {
+            Run::new(workspace::cargo()).args(["build", "--locked", "--package", "chronq-server"]).run()?;
+            Ok(workspace::built("chronq"))
+        })
+    }
+
+    /// The edge package, built.
+    pub(crate) fn wasm(&self) -> Result<(), Failure> {
+        once(&self.wasm, || crate::setup::wasm::build(self)).copied()
+    }
+}
+
+fn once<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T, Failure>) -> Result<&T, Failure> {
+    if let Some(made) = cell.get() {
+        return Ok(made);
+    }
+    let fresh = make()?;
+    Ok(cell.get_or_init(|| fresh))
+}

@@ -1,0 +1,58 @@
+//! The virtual environment of the Python package: tools from sdk-py/requirements-dev.txt, and the
+//! package itself built into it by maturin.
+
+use std::path::PathBuf;
+
+use crate::command::{Failure, Run};
+use crate::stamp::Stamp;
+use crate::workspace;
+
+/// A virtual environment that holds the tools and the package.
+pub(crate) struct Venv {
+    dir: PathBuf,
+}
+
+impl Venv {
+    /// A program of the environment, to be run in sdk-py.
+    pub(crate) fn run(&self, program: &str) -> Run {
+        Run::new(self.program(program)).dir(&workspace::at("sdk-py")).env("VIRTUAL_ENV", &self.dir)
+    }
+
+    /// Where a program of the environment stands.
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
+        self.dir.join("bin").join(name)
+    }
+}
+
+/// The oldest Python that the package supports or newer: `python3.11` first, because CI has it.
+pub(crate) fn interpreter() -> Result<&'static str, Failure> {
+    const CHECK: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
+    ["python3.11", "python3.12", "python3.13", "python3.10", "python3"]
+        .into_iter()
+        .find(|python| Run::new(python).args(["-c", CHECK]).succeeds())
+        .ok_or_else(|| Failure::new("Python 3.10 or newer is needed"))
+}
+
+/// Makes the environment and builds the package into it.
+pub(crate) fn prepare() -> Result<Venv, Failure> {
+    let venv = Venv { dir: workspace::target().join("venv") };
+    install_requirements(&venv)?;
+    // maturin asks cargo, which knows by itself what is unchanged.
+    venv.run("maturin").args(["develop", "--locked", "--quiet"]).run()?;
+    Ok(venv)
+}
+
+fn install_requirements(venv: &Venv) -> Result<(), Failure> {
+    let requirements = workspace::at("sdk-py/requirements-dev.txt");
+    let python = interpreter()?;
+    let stamp = Stamp::new(venv.dir.join("stamp"), std::slice::from_ref(&requirements), python);
+    if stamp.is_current() {
+        return Ok(());
+    }
+    Run::new(python).args(["-m", "venv", "--clear"]).arg(&venv.dir).run()?;
+    Run::new(venv.program("pip"))
+        .args(["install", "--quiet", "--disable-pip-version-check", "--requirement"])
+        .arg(&requirements)
+        .run()?;
+    stamp.record()
+}
