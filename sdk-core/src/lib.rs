@@ -24,6 +24,7 @@ pub mod publish;
 pub mod queue;
 pub mod retry;
 pub mod retry_after;
+pub mod schedule;
 pub mod secret;
 pub mod signature;
 

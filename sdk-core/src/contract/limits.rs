@@ -42,6 +42,14 @@ pub const MAX_RETRY_AFTER_MS: u64 = 86_400_000;
 pub const MAX_BACKOFF_EXPONENT: u32 = 16;
 /// The status that, together with its header, ends a message at once.
 pub const NON_RETRYABLE_STATUS: u16 = 489;
+/// Longest expression of a schedule.
+pub const MAX_SCHEDULE_EXPRESSION_BYTES: usize = 1_024;
+/// Largest `COUNT` of a schedule's RRULE: the runs before are counted anew for each next one.
+pub const MAX_SCHEDULE_COUNT: u32 = 10_000;
+/// Longest description of a queue or schedule.
+pub const MAX_DESCRIPTION_BYTES: usize = 1_024;
+/// The time zone of a schedule that names none.
+pub const DEFAULT_TIMEZONE: &str = "UTC";
 
 /// The queue that always exists.
 pub const DEFAULT_QUEUE: &str = "default";

@@ -7,6 +7,7 @@ pub mod headers;
 pub mod limits;
 pub mod message_state;
 pub mod method;
+pub mod missed;
 pub mod paths;
 pub mod signature_code;
 pub mod timer_status;
@@ -14,6 +15,7 @@ pub mod timer_status;
 pub use errors::{ErrorCode, TimerReason};
 pub use message_state::MessageState;
 pub use method::Method;
+pub use missed::Missed;
 pub use signature_code::SignatureErrorCode;
 pub use timer_status::TimerStatus;
 
