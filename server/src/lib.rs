@@ -1,1 +1,3 @@
 //! The reference server.
+
+pub mod store;

@@ -1,9 +1,11 @@
 //! The facts of the contract and nothing else: names, limits, closed sets. Everything else in this
 //! workspace, the bindings and the generated Python and TypeScript constants take them from here.
 
+pub mod access_level;
 pub mod claims;
 pub mod errors;
 pub mod headers;
+pub mod key_state;
 pub mod limits;
 pub mod message_state;
 pub mod method;
@@ -12,7 +14,9 @@ pub mod paths;
 pub mod signature_code;
 pub mod timer_status;
 
+pub use access_level::AccessLevel;
 pub use errors::{ErrorCode, TimerReason};
+pub use key_state::KeyState;
 pub use message_state::MessageState;
 pub use method::Method;
 pub use missed::Missed;
