@@ -23,6 +23,7 @@ pub mod error;
 pub mod types;
 
 use async_trait::async_trait;
+use chronq::queue::QueueSettings;
 use chronq::{Destination, Name, Secret};
 use tokio::sync::broadcast;
 use uuid::Uuid;
@@ -36,7 +37,7 @@ use types::claim::{Cancelled, ClaimRequest, Claimed, Lease, RetriedByHand, Settl
 use types::event::{EventFilter, EventPage, Message};
 use types::group::{Group, GroupAddition};
 use types::message::{EnqueueAnswer, HandOver, NewMessage};
-use types::queue::{Queue, QueueAgenda, QueueDeleted, QueueMetrics, QueuePut, QueueSettings, Wake};
+use types::queue::{Queue, QueueAgenda, QueueDeleted, QueueMetrics, QueuePut, Wake};
 use types::schedule::{DueSchedule, Schedule, ScheduleFire, ScheduleFired, SchedulePut, ScheduleSpec};
 
 /// The answer of a verb.

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use chronq::contract::Method;
+use chronq::publish::Callback;
 use chronq::{Destination, Name};
 use uuid::Uuid;
 
-use super::message::Callback;
 use super::{Headers, UnixMillis};
 
 /// What `claim` is asked for.

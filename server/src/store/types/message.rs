@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use chronq::contract::Method;
+use chronq::publish::Callback;
 use chronq::{Destination, Name};
 use hmac::digest::Digest;
 use sha2::Sha256;
@@ -87,19 +88,6 @@ impl Due {
             Self::At(at) => at.max(now),
         }
     }
-}
-
-/// A request that reports an outcome.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Callback {
-    /// Where it goes; also its signature's `sub`.
-    pub destination: Destination,
-    /// Its method.
-    pub method: Method,
-    /// Its bound, in milliseconds.
-    pub timeout_ms: u64,
-    /// What it carries besides the server's own headers.
-    pub headers: Headers,
 }
 
 /// By what a second publish inside the window is recognised: a hash, so that the table is narrow and

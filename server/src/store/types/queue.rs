@@ -1,53 +1,56 @@
 //! Queues and their settings.
 
+use std::time::Duration;
+
 use chronq::Name;
 use chronq::contract::limits;
+use chronq::queue::QueueSettings;
 
 use super::UnixMillis;
 
-/// Settings of a queue. `None` means that the built-in default holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueSettings {
+/// What holds in a queue: each setting, or the built-in default where it was never put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InForce {
     /// Retries after the first attempt.
-    pub retry_limit: Option<u32>,
+    pub retry_limit: u32,
     /// Base of the wait between attempts, in milliseconds.
-    pub retry_delay_ms: Option<u64>,
-    /// Bound of one attempt, in milliseconds.
-    pub expire_ms: Option<u64>,
-    /// Cap of the wait between attempts, in milliseconds.
+    pub retry_delay_ms: u64,
+    /// Cap of that wait, in milliseconds.
     pub max_delay_ms: u64,
     /// Whether the wait doubles; without, it is the base.
     pub backoff: bool,
+    /// Bound of one attempt, in milliseconds.
+    pub expire_ms: u64,
     /// Deliveries at once, per process.
     pub concurrency: u32,
     /// How long finished messages are kept, in milliseconds.
     pub keep_completed_ms: u64,
     /// How long a message may wait past the instant it was due, in milliseconds.
     pub keep_queued_ms: u64,
-    /// Receives a copy of each message that fails for good.
-    pub dead_letter_queue: Option<Name>,
     /// Whether publishes and scheduled runs are taken.
     pub enabled: bool,
-    /// For people.
-    pub description: Option<String>,
 }
 
-impl Default for QueueSettings {
-    fn default() -> Self {
+impl From<&QueueSettings> for InForce {
+    fn from(settings: &QueueSettings) -> Self {
+        let ms = |setting: Option<Duration>, default: u64| setting.map_or(default, duration_ms);
         Self {
-            retry_limit: None,
-            retry_delay_ms: None,
-            expire_ms: None,
-            max_delay_ms: limits::DEFAULT_MAX_DELAY_MS,
-            backoff: true,
-            concurrency: limits::DEFAULT_CONCURRENCY,
-            keep_completed_ms: limits::DEFAULT_KEEP_COMPLETED_MS,
-            keep_queued_ms: limits::DEFAULT_KEEP_QUEUED_MS,
-            dead_letter_queue: None,
-            enabled: true,
-            description: None,
+            retry_limit: settings.retry_limit.unwrap_or(limits::DEFAULT_RETRIES),
+            retry_delay_ms: ms(settings.retry_delay, limits::DEFAULT_RETRY_DELAY_MS),
+            max_delay_ms: ms(settings.max_delay, limits::DEFAULT_MAX_DELAY_MS),
+            backoff: settings.backoff.unwrap_or(true),
+            expire_ms: ms(settings.expire, limits::DEFAULT_TIMEOUT_MS),
+            concurrency: settings.concurrency.unwrap_or(limits::DEFAULT_CONCURRENCY),
+            keep_completed_ms: ms(settings.keep_completed, limits::DEFAULT_KEEP_COMPLETED_MS),
+            keep_queued_ms: ms(settings.keep_queued, limits::DEFAULT_KEEP_QUEUED_MS),
+            enabled: settings.enabled.unwrap_or(true),
         }
     }
+}
+
+/// A duration in whole milliseconds.
+pub(crate) fn duration_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A queue.
@@ -55,12 +58,19 @@ impl Default for QueueSettings {
 pub struct Queue {
     /// Its name.
     pub name: Name,
-    /// Its settings.
+    /// Its settings as they were put.
     pub settings: QueueSettings,
     /// When it was made; `None` for a `default` that nobody has put.
     pub created_at: Option<UnixMillis>,
     /// When it was last put.
     pub updated_at: Option<UnixMillis>,
+}
+
+impl Queue {
+    /// What holds in it.
+    pub fn in_force(&self) -> InForce {
+        InForce::from(&self.settings)
+    }
 }
 
 /// What became of a put.
