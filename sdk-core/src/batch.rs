@@ -75,7 +75,7 @@ impl Operation for Batch {
         check_count(self.entries.len())?;
         let mut entries = Vec::with_capacity(self.entries.len());
         for (index, entry) in self.entries.iter().enumerate() {
-            entries.push(write_entry(entry).map_err(|error| at_index(error, index))?);
+            entries.push(write_entry(entry).map_err(|error| error.at_index(index))?);
         }
         let request = endpoint.json_request(HttpMethod::POST, paths::BATCH, &entries)?;
         if request.body().len() > limits::MAX_BODY_BYTES {
@@ -130,11 +130,10 @@ pub(crate) fn parse_batch_of_one(
 }
 
 /// The answer's body for these results.
-#[cfg(feature = "server")]
-pub fn results_to_json(results: Vec<EntryResult>) -> serde_json::Value {
+pub fn results_to_json(results: &[EntryResult]) -> serde_json::Value {
     let wire: Vec<WireResult> = results
-        .into_iter()
-        .map(|result| match result {
+        .iter()
+        .map(|result| match result.clone() {
             Ok(Published { message_id, queue, deduplicated }) => {
                 WireResult::Queued { message_id, queue, deduplicated }
             }
@@ -198,14 +197,6 @@ fn write_entry(entry: &Publish) -> Result<WireEntry, Error> {
         body: Some(body),
         headers,
     })
-}
-
-/// Attaches the index to what was refused, whichever kind of error says so.
-fn at_index(error: Error, index: usize) -> Error {
-    match error.kind() {
-        ErrorKind::InvalidInput(Some(input)) => input.clone().at_index(index).into(),
-        _ => Error::new(error.kind().clone(), ErrorCode::PayloadTooLarge, format!("entry {index}: {error}")),
-    }
 }
 
 #[cfg(feature = "server")]

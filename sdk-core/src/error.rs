@@ -117,6 +117,16 @@ impl Error {
         self
     }
 
+    /// Says which entry of a batch it was, from 0.
+    #[must_use]
+    pub fn at_index(mut self, index: usize) -> Self {
+        if let ErrorKind::InvalidInput(Some(input)) = &self.0.kind {
+            return input.clone().at_index(index).into();
+        }
+        self.0.message = format!("entry {index}: {}", self.0.message);
+        self
+    }
+
     /// What it is.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind

@@ -9,6 +9,7 @@
 //! * [`contract`] holds the names, limits and closed sets that everything else takes from here.
 
 pub mod batch;
+pub mod call;
 pub mod contract;
 pub mod destination;
 pub mod duration;

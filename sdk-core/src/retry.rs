@@ -105,6 +105,16 @@ impl RetryPolicy {
         self.attempts
     }
 
+    /// The first wait.
+    pub const fn base(&self) -> Duration {
+        self.base
+    }
+
+    /// The longest wait by the curve.
+    pub const fn cap(&self) -> Duration {
+        self.cap
+    }
+
     /// The wait before attempt `made + 1`, `Retry-After` as a floor.
     pub(crate) fn wait(&self, made: u32, retry_after: Option<Duration>, jitter: f64) -> Duration {
         let curve = backoff(self.base, made.saturating_sub(1), self.cap, Spread::Full, jitter);

@@ -1,0 +1,310 @@
+//! Reads options from a JSON object, naming each as the caller's language spells it.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::destination::Destination;
+use crate::duration;
+use crate::ids::Name;
+use crate::input::InvalidInput;
+
+/// How a language spells the names of options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spelling {
+    /// `retry_delay`
+    Snake,
+    /// `retryDelay`
+    Camel,
+}
+
+impl Spelling {
+    /// The spelling of a name given in snake case.
+    pub fn of(self, name: &str) -> String {
+        match self {
+            Self::Snake => name.to_owned(),
+            Self::Camel => {
+                let mut words = name.split('_');
+                let mut spelled = words.next().unwrap_or_default().to_owned();
+                for word in words {
+                    let mut letters = word.chars();
+                    spelled.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+                    spelled.push_str(letters.as_str());
+                }
+                spelled
+            }
+        }
+    }
+}
+
+/// The options of one call, taken one by one; what is left over is unknown.
+#[derive(Debug)]
+pub struct Fields {
+    map: Map<String, Value>,
+    spelling: Spelling,
+}
+
+impl Fields {
+    /// `what` names the object in the error.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] where the value is no object.
+    pub fn new(what: &str, value: Value, spelling: Spelling) -> Result<Self, InvalidInput> {
+        match value {
+            Value::Object(map) => Ok(Self { map, spelling }),
+            other => Err(wrong_type(&spelling.of(what), "an object of options", &other)),
+        }
+    }
+
+    /// The spelling of an option of these.
+    pub fn name(&self, option: &str) -> String {
+        self.spelling.of(option)
+    }
+
+    /// The spelling in use, for nested objects.
+    pub fn spelling(&self) -> Spelling {
+        self.spelling
+    }
+
+    /// The value of an option; `null` is not given.
+    pub fn take(&mut self, option: &str) -> Option<Value> {
+        self.map.remove(&self.spelling.of(option)).filter(|value| !value.is_null())
+    }
+
+    fn required<T>(&self, option: &str, value: Option<T>) -> Result<T, InvalidInput> {
+        let name = self.name(option);
+        value.ok_or_else(|| InvalidInput::new(name.clone(), format!("{name} is missing")))
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] for another type.
+    pub fn text(&mut self, option: &str) -> Result<Option<String>, InvalidInput> {
+        match self.take(option) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(wrong_type(&self.name(option), "text", &other)),
+        }
+    }
+
+    /// A text that must be given.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] where it is missing or of another type.
+    pub fn required_text(&mut self, option: &str) -> Result<String, InvalidInput> {
+        let text = self.text(option)?;
+        self.required(option, text)
+    }
+
+    /// True or false.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] for another type.
+    pub fn flag(&mut self, option: &str) -> Result<Option<bool>, InvalidInput> {
+        match self.take(option) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(other) => Err(wrong_type(&self.name(option), "true or false", &other)),
+        }
+    }
+
+    /// A whole number; `5.0` is one.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] for another type or a fraction.
+    pub fn integer(&mut self, option: &str) -> Result<Option<i64>, InvalidInput> {
+        self.take(option)
+            .map(|value| {
+                whole(&value).ok_or_else(|| wrong_type(&self.name(option), "a whole number", &value))
+            })
+            .transpose()
+    }
+
+    /// A whole number from 0 to 2³² − 1.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] for another type, a fraction, or one out of range.
+    pub fn count(&mut self, option: &str) -> Result<Option<u32>, InvalidInput> {
+        let Some(number) = self.integer(option)? else { return Ok(None) };
+        u32::try_from(number).map(Some).map_err(|_| {
+            InvalidInput::with_rule(&self.name(option), "must be a whole number from 0", &number.to_string())
+        })
+    }
+
+    /// Text in the duration grammar, or `{"milliseconds": n}` made from the language's own type.
+    ///
+    /// # Errors
+    /// [`InvalidInput`]; a bare number is refused because its unit cannot be told.
+    pub fn duration(&mut self, option: &str) -> Result<Option<Duration>, InvalidInput> {
+        let name = self.name(option);
+        self.take(option).map(|value| read_duration(&name, &value)).transpose()
+    }
+
+    /// A name of a queue, group or schedule.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] for what is no name.
+    pub fn ident(&mut self, option: &str) -> Result<Option<Name>, InvalidInput> {
+        let name = self.name(option);
+        self.text(option)?.map(|text| Name::parse(&name, &text)).transpose()
+    }
+
+    /// A name that must be given.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] where it is missing or no name.
+    pub fn required_ident(&mut self, option: &str) -> Result<Name, InvalidInput> {
+        let ident = self.ident(option)?;
+        self.required(option, ident)
+    }
+
+    /// A URL that must be given.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] where it is missing or no destination.
+    pub fn required_destination(&mut self, option: &str) -> Result<Destination, InvalidInput> {
+        let text = self.required_text(option)?;
+        Destination::parse(&self.name(option), &text)
+    }
+
+    /// A list.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] for another type.
+    pub fn list(&mut self, option: &str) -> Result<Vec<Value>, InvalidInput> {
+        match self.take(option) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(list)) => Ok(list),
+            Some(other) => Err(wrong_type(&self.name(option), "a list", &other)),
+        }
+    }
+
+    /// A list of texts.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] for another type.
+    pub fn texts(&mut self, option: &str) -> Result<Vec<String>, InvalidInput> {
+        let name = self.name(option);
+        let text = |value| match value {
+            Value::String(text) => Ok(text),
+            other => Err(wrong_type(&name, "a list of texts", &other)),
+        };
+        self.list(option)?.into_iter().map(text).collect()
+    }
+
+    /// `{"name": "value"}`, or `[["name", "value"]]` where order or repetition matters.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] for another shape.
+    pub fn pairs(&mut self, option: &str) -> Result<Vec<(String, String)>, InvalidInput> {
+        let name = self.name(option);
+        let refuse = |value: &Value| wrong_type(&name, "header names with text values", value);
+        let pair = |value: Value| match value.as_array().map(Vec::as_slice) {
+            Some([Value::String(name), Value::String(value)]) => Ok((name.clone(), value.clone())),
+            _ => Err(refuse(&value)),
+        };
+        match self.take(option) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(list)) => list.into_iter().map(pair).collect(),
+            Some(Value::Object(map)) => map
+                .into_iter()
+                .map(|(name, value)| match value {
+                    Value::String(value) => Ok((name, value)),
+                    other => Err(refuse(&other)),
+                })
+                .collect(),
+            Some(other) => Err(refuse(&other)),
+        }
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] naming an option that nobody took: a typo must not pass silently.
+    pub fn finish(self) -> Result<(), InvalidInput> {
+        match self.map.keys().next() {
+            None => Ok(()),
+            Some(name) => Err(InvalidInput::new(name, format!("{name} is not an option of this call"))),
+        }
+    }
+}
+
+/// An option of the wrong type; the value is shown only by its kind, because it may hold anything.
+pub(super) fn wrong_type(option: &str, wanted: &str, got: &Value) -> InvalidInput {
+    let kind = match got {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    };
+    InvalidInput::new(option, format!("{option} must be {wanted}, got {kind}"))
+}
+
+fn whole(value: &Value) -> Option<i64> {
+    /// Beyond 2⁵³ a float no longer tells whole numbers apart.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let from_float = || {
+        let number = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT)?;
+        format!("{number:.0}").parse().ok()
+    };
+    value.as_i64().or_else(from_float)
+}
+
+fn read_duration(option: &str, value: &Value) -> Result<Duration, InvalidInput> {
+    let milliseconds = value.get("milliseconds").and_then(Value::as_f64);
+    match (value, milliseconds) {
+        (Value::String(text), _) => duration::parse(option, text),
+        (Value::Object(_), Some(ms)) => Duration::try_from_secs_f64(ms / 1_000.0).map_err(|_| {
+            InvalidInput::with_rule(option, "must be a duration above zero", &format!("{ms} ms"))
+        }),
+        (Value::Number(_), _) => {
+            let message = format!(
+                "{option} {}, or a duration of the language's own type; a bare number has no unit",
+                duration::RULE
+            );
+            Err(InvalidInput::new(option, message).with_value(&value.to_string()))
+        }
+        (other, _) => Err(wrong_type(option, "a duration", other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_spelled_as_the_language_does() {
+        assert_eq!(Spelling::Camel.of("content_based_deduplication"), "contentBasedDeduplication");
+        assert_eq!(Spelling::Snake.of("retry_delay"), "retry_delay");
+    }
+
+    #[test]
+    fn a_bare_number_is_no_duration() {
+        let value = serde_json::json!({"retryDelay": 5});
+        let mut fields = Fields::new("options", value, Spelling::Camel).expect("object");
+        let error = fields.duration("retry_delay").expect_err("bare");
+        assert_eq!((error.option(), error.value()), ("retryDelay", Some("5")));
+        assert!(error.to_string().ends_with("a bare number has no unit"));
+    }
+
+    #[test]
+    fn what_nobody_took_is_unknown() {
+        let value = serde_json::json!({"retires": 5});
+        let fields = Fields::new("options", value, Spelling::Snake).expect("object");
+        assert_eq!(
+            fields.finish().expect_err("unknown").to_string(),
+            "retires is not an option of this call"
+        );
+    }
+
+    #[test]
+    fn whole_numbers_may_come_as_floats() {
+        assert_eq!(whole(&serde_json::json!(5.0)), Some(5));
+        assert_eq!(whole(&serde_json::json!(5.5)), None);
+        assert_eq!(whole(&serde_json::json!(1e300)), None);
+        assert_eq!(whole(&serde_json::json!("5")), None);
+    }
+}
