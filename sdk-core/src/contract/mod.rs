@@ -3,8 +3,11 @@
 
 pub mod access_level;
 pub mod claims;
+pub mod dialect;
+pub mod environment;
 pub mod errors;
 pub mod headers;
+pub mod key_match;
 pub mod key_state;
 pub mod limits;
 pub mod message_state;
@@ -13,15 +16,19 @@ pub mod missed;
 pub mod paths;
 pub mod signature_code;
 pub mod timer_status;
+pub mod url_difference;
 
 pub use access_level::AccessLevel;
+pub use dialect::Dialect;
 pub use errors::{ErrorCode, TimerReason};
+pub use key_match::KeyMatch;
 pub use key_state::KeyState;
 pub use message_state::MessageState;
 pub use method::Method;
 pub use missed::Missed;
 pub use signature_code::SignatureErrorCode;
 pub use timer_status::TimerStatus;
+pub use url_difference::UrlDifference;
 
 /// Declares a closed set of words: an enum whose variants each have one spelling on the wire, with
 /// `ALL`, `as_str`, `Display`, `FromStr` and serde in both directions. An unknown word is an error

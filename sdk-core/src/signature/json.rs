@@ -1,0 +1,397 @@
+//! A JSON reader as strict as a signed token deserves: one object, no duplicate members at any depth
+//! (escapes resolved), bounded nesting, no byte order mark, numbers kept as they are written.
+//!
+//! A parser that keeps the last of two equal names, or turns `1e400` into infinity, lets signer and
+//! receiver read two different tokens from the same bytes. Nothing is allocated for the usual token.
+
+use std::borrow::Cow;
+
+/// The value of a member of the outermost object.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value<'a> {
+    /// A string, escapes resolved.
+    Text(Cow<'a, str>),
+    /// A number as it is written.
+    Number(&'a str),
+    /// true, false, null, an array or an object.
+    Other,
+}
+
+/// Why a text is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    NotAnObject,
+    Syntax,
+    DuplicateMember,
+    TooDeep,
+    NumberOutOfRange,
+}
+
+impl Refusal {
+    /// Completes the sentence "the payload …".
+    pub(super) const fn reason(self) -> &'static str {
+        match self {
+            Self::NotAnObject => "is not a JSON object",
+            Self::Syntax => "is not valid JSON",
+            Self::DuplicateMember => "names a member twice",
+            Self::TooDeep => "is nested too deeply",
+            Self::NumberOutOfRange => "holds a number beyond what JSON parsers agree on",
+        }
+    }
+}
+
+/// Reads an object of at most `max_depth` levels (itself the first) and shows each of its members, in
+/// order. What `visit` has seen counts only if the whole text was accepted.
+pub(super) fn read_object<'a>(
+    text: &'a str,
+    max_depth: usize,
+    visit: &mut dyn FnMut(&str, Value<'a>),
+) -> Result<(), Refusal> {
+    let mut reader = Reader { text, at: 0, names: Vec::with_capacity(8) };
+    reader.skip_white_space();
+    if reader.peek() != Some(b'{') {
+        return Err(Refusal::NotAnObject);
+    }
+    reader.object(max_depth, Some(visit))?;
+    reader.skip_white_space();
+    if reader.at == text.len() { Ok(()) } else { Err(Refusal::Syntax) }
+}
+
+/// Digits before the point and decimal exponent together: more overflows a double, and then parsers
+/// disagree (infinity, an error, an exact integer).
+const MAX_MAGNITUDE: u64 = 308;
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    /// Names of the members of all open objects, innermost last.
+    names: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Reader<'a> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn eat(&mut self, byte: u8) -> Result<(), Refusal> {
+        if self.peek() == Some(byte) {
+            self.at += 1;
+            Ok(())
+        } else {
+            Err(Refusal::Syntax)
+        }
+    }
+
+    fn skip_white_space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn object(
+        &mut self,
+        depth_left: usize,
+        mut visit: Option<&mut dyn FnMut(&str, Value<'a>)>,
+    ) -> Result<(), Refusal> {
+        let Some(depth_left) = depth_left.checked_sub(1) else { return Err(Refusal::TooDeep) };
+        let outer_names = self.names.len();
+        self.eat(b'{')?;
+        self.skip_white_space();
+        if self.peek() != Some(b'}') {
+            loop {
+                self.skip_white_space();
+                let name = self.string()?;
+                self.skip_white_space();
+                self.eat(b':')?;
+                self.skip_white_space();
+                let value = self.value(depth_left)?;
+                if let Some(visit) = &mut visit {
+                    visit(&name, value);
+                }
+                self.names.push(name);
+                self.skip_white_space();
+                if self.peek() != Some(b',') {
+                    break;
+                }
+                self.at += 1;
+            }
+        }
+        self.eat(b'}')?;
+        let mine = &mut self.names[outer_names..];
+        mine.sort_unstable();
+        if mine.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(Refusal::DuplicateMember);
+        }
+        self.names.truncate(outer_names);
+        Ok(())
+    }
+
+    fn array(&mut self, depth_left: usize) -> Result<(), Refusal> {
+        let Some(depth_left) = depth_left.checked_sub(1) else { return Err(Refusal::TooDeep) };
+        self.eat(b'[')?;
+        self.skip_white_space();
+        if self.peek() != Some(b']') {
+            loop {
+                self.skip_white_space();
+                self.value(depth_left)?;
+                self.skip_white_space();
+                if self.peek() != Some(b',') {
+                    break;
+                }
+                self.at += 1;
+            }
+        }
+        self.eat(b']')
+    }
+
+    fn value(&mut self, depth_left: usize) -> Result<Value<'a>, Refusal> {
+        match self.peek() {
+            Some(b'"') => self.string().map(Value::Text),
+            Some(b'-' | b'0'..=b'9') => self.number().map(Value::Number),
+            Some(b'{') => self.object(depth_left, None).map(|()| Value::Other),
+            Some(b'[') => self.array(depth_left).map(|()| Value::Other),
+            _ => {
+                let word = ["true", "false", "null"]
+                    .into_iter()
+                    .find(|word| self.text.as_bytes()[self.at..].starts_with(word.as_bytes()))
+                    .ok_or(Refusal::Syntax)?;
+                self.at += word.len();
+                Ok(Value::Other)
+            }
+        }
+    }
+
+    fn number(&mut self) -> Result<&'a str, Refusal> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        let leading_zero = self.peek() == Some(b'0');
+        let digits = self.digits()?;
+        if leading_zero && digits > 1 {
+            return Err(Refusal::Syntax);
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        let mut magnitude = digits as u64;
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            let negative = self.peek() == Some(b'-');
+            if let Some(b'-' | b'+') = self.peek() {
+                self.at += 1;
+            }
+            let exponent_at = self.at;
+            self.digits()?;
+            // An exponent too long for a u64 overflows in either direction.
+            let exponent = self.text[exponent_at..self.at].parse().unwrap_or(u64::MAX);
+            if !negative {
+                magnitude = magnitude.saturating_add(exponent);
+            }
+        }
+        if magnitude > MAX_MAGNITUDE {
+            return Err(Refusal::NumberOutOfRange);
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    /// One or more digits; how many.
+    fn digits(&mut self) -> Result<usize, Refusal> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == start { Err(Refusal::Syntax) } else { Ok(self.at - start) }
+    }
+
+    fn string(&mut self) -> Result<Cow<'a, str>, Refusal> {
+        self.eat(b'"')?;
+        let start = self.at;
+        let length = self.text.as_bytes()[start..]
+            .iter()
+            .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
+            .ok_or(Refusal::Syntax)?;
+        self.at = start + length;
+        let plain = &self.text[start..self.at];
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(Cow::Borrowed(plain));
+        }
+        self.escaped_string(plain.to_owned()).map(Cow::Owned)
+    }
+
+    /// The rest of a string from its first escape on.
+    fn escaped_string(&mut self, mut text: String) -> Result<String, Refusal> {
+        loop {
+            let rest = &self.text[self.at..];
+            let Some(first) = rest.chars().next() else { return Err(Refusal::Syntax) };
+            match first {
+                '"' => {
+                    self.at += 1;
+                    return Ok(text);
+                }
+                '\\' => {
+                    self.at += 1;
+                    text.push(self.escape()?);
+                }
+                '\0'..' ' => return Err(Refusal::Syntax),
+                other => {
+                    self.at += other.len_utf8();
+                    text.push(other);
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, Refusal> {
+        let letter = self.peek().ok_or(Refusal::Syntax)?;
+        self.at += 1;
+        Ok(match letter {
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                let unit = self.hex4()?;
+                let scalar = match unit {
+                    0xD800..=0xDBFF => {
+                        self.eat(b'\\')?;
+                        self.eat(b'u')?;
+                        let low = self.hex4()?;
+                        // Only a low surrogate completes the pair (RFC 8259 section 8.2).
+                        if !(0xDC00..=0xDFFF).contains(&low) {
+                            return Err(Refusal::Syntax);
+                        }
+                        0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00)
+                    }
+                    unit => unit,
+                };
+                char::from_u32(scalar).ok_or(Refusal::Syntax)?
+            }
+            _ => return Err(Refusal::Syntax),
+        })
+    }
+
+    fn hex4(&mut self) -> Result<u32, Refusal> {
+        let digits = self.text.as_bytes().get(self.at..self.at + 4).ok_or(Refusal::Syntax)?;
+        let unit = digits.iter().try_fold(0, |unit, digit| {
+            char::from(*digit).to_digit(16).map(|digit| unit << 4 | digit).ok_or(Refusal::Syntax)
+        })?;
+        self.at += 4;
+        Ok(unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<(String, Value<'_>)>, Refusal> {
+        let mut members = Vec::new();
+        read_object(text, 8, &mut |name, value| members.push((name.to_owned(), value)))?;
+        Ok(members)
+    }
+
+    #[test]
+    fn members_come_in_order_with_their_values() {
+        assert_eq!(
+            read(r#" { "a" : "x" , "b":17,"c":[1,{"d":null}],"e":true } "#),
+            Ok(vec![
+                ("a".to_owned(), Value::Text("x".into())),
+                ("b".to_owned(), Value::Number("17")),
+                ("c".to_owned(), Value::Other),
+                ("e".to_owned(), Value::Other),
+            ])
+        );
+        assert_eq!(read("{}"), Ok(vec![]));
+    }
+
+    #[test]
+    fn escapes_are_resolved() {
+        assert_eq!(
+            read(r#"{"\u0061\n\"\\\/\b\f\r\t\ud83d\ude00é":"\u00e9"}"#),
+            Ok(vec![("a\n\"\\/\u{8}\u{c}\r\t😀é".to_owned(), Value::Text("é".into()))])
+        );
+        for text in [
+            r#"{"a":"\ud800"}"#,
+            r#"{"a":"\ud800\u0041"}"#,
+            r#"{"a":"\udc00"}"#,
+            r#"{"a":"\u12"}"#,
+            r#"{"a":"\u+123"}"#,
+            r#"{"a":"\x41"}"#,
+            r#"{"a":"\"#,
+        ] {
+            assert_eq!(read(text), Err(Refusal::Syntax), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_twice_is_refused_at_any_depth_and_in_any_spelling() {
+        for text in [
+            r#"{"a":1,"a":1}"#,
+            r#"{"a":1,"b":2,"\u0061":1}"#,
+            r#"{"b":{"a":1,"a":2}}"#,
+            r#"{"b":[[{"a":1,"c":3,"a":2}]]}"#,
+        ] {
+            assert_eq!(read(text), Err(Refusal::DuplicateMember), "{text}");
+        }
+        // The same name in two objects is two members.
+        assert!(read(r#"{"a":{"a":{"a":1}},"b":{"a":1}}"#).is_ok());
+    }
+
+    #[test]
+    fn depth_is_eight_with_the_object_itself() {
+        assert!(read(r#"{"a":[[[[[[[1]]]]]]]}"#).is_ok());
+        assert_eq!(read(r#"{"a":[[[[[[[[1]]]]]]]]}"#), Err(Refusal::TooDeep));
+        assert!(read(r#"{"a":{"a":{"a":{"a":{"a":{"a":{"a":{}}}}}}}}"#).is_ok());
+        assert_eq!(read(r#"{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{}}}}}}}}}"#), Err(Refusal::TooDeep));
+    }
+
+    #[test]
+    fn only_one_object_and_nothing_around_it() {
+        for text in ["", " ", "[]", "1", "\"a\"", "null", "\u{feff}{}"] {
+            assert_eq!(read(text), Err(Refusal::NotAnObject), "{text:?}");
+        }
+        for text in [
+            "{",
+            "{}{}",
+            "{},",
+            "{}x",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1,}",
+            "{,}",
+            "{a:1}",
+            "{'a':1}",
+            "{\"a\":1 \"b\":2}",
+            "{\"a\":tru}",
+            "{\"a\":NaN}",
+            "{\"a\":[1,]}",
+            "{\"a\":\"\n\"}",
+            "{\"a\":\"",
+            "{\"a\":\u{a0}1}",
+            "{\"a\":1/**/}",
+        ] {
+            assert_eq!(read(text), Err(Refusal::Syntax), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_kept_as_written_and_have_json_s_grammar() {
+        for number in ["0", "-0", "10", "1.5", "1e5", "1E+5", "1.0e-5", "1e-400", "1e307"] {
+            let text = format!("{{\"a\":{number}}}");
+            assert_eq!(read(&text), Ok(vec![("a".to_owned(), Value::Number(number))]), "{number}");
+        }
+        for number in ["01", "-", "+1", ".5", "1.", "1e", "1e+", "0x10", "1_000", "00"] {
+            assert_eq!(read(&format!("{{\"a\":{number}}}")), Err(Refusal::Syntax), "{number}");
+        }
+        for number in ["1e400", "1e99999999999999999999999", &"9".repeat(309)] {
+            assert_eq!(read(&format!("{{\"a\":{number}}}")), Err(Refusal::NumberOutOfRange), "{number}");
+        }
+    }
+}
