@@ -150,7 +150,7 @@ mod tests {
     fn a_limit_is_named_in_the_grammar() {
         let error = parse_up_to("chronq-timeout", "3h", 7_200_000).expect_err("over");
         assert_eq!(error.to_string(), "chronq-timeout must be at most 2h, got \"3h\"");
-        assert_eq!(parse_up_to("chronq-timeout", "2h", 7_200_000), Ok(Duration::from_secs(7_200)));
+        assert_eq!(parse_up_to("chronq-timeout", "2h", 7_200_000), Ok(Duration::from_hours(2)));
     }
 
     #[test]

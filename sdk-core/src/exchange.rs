@@ -2,10 +2,10 @@
 //! what is next, does it, and reports what came.
 //!
 //! ```text
-//!            next()                 respond() / fail()
+//!            step()                 respond() / fail()
 //! [ready] ──────────▶ Send ────────▶ [answered] ──▶ Done
 //!    ▲                                   │
-//!    └────────── next(): Wait ◀── [waiting]   (repeatable, attempts left)
+//!    └────────── step(): Wait ◀── [waiting]   (repeatable, attempts left)
 //! ```
 
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::retry::{RetryPolicy, Verdict};
 #[derive(Debug)]
 pub enum Step<T> {
     /// Send this request, then call [`Exchange::respond`] or [`Exchange::fail`].
-    Send(Request<Bytes>),
+    Send(Box<Request<Bytes>>),
     /// Sleep that long, then ask again.
     Wait(Duration),
     /// The call is over.
@@ -75,12 +75,12 @@ impl<O: Operation> Exchange<O> {
 
     /// What to do next. After `Send`, the same request is given again until its outcome is reported;
     /// after `Done`, a protocol error.
-    pub fn next(&mut self) -> Step<O::Output> {
+    pub fn step(&mut self) -> Step<O::Output> {
         match &mut self.state {
             State::Ready | State::Sent => match self.operation.request(&self.endpoint) {
                 Ok(request) => {
                     self.state = State::Sent;
-                    Step::Send(request)
+                    Step::Send(Box::new(request))
                 }
                 Err(error) => {
                     self.state = State::Done(None);

@@ -65,7 +65,7 @@ impl<'de> serde::Deserialize<'de> for Name {
     }
 }
 
-/// Id of a message as the server minted it (a UUIDv7). A client takes any non-empty id and escapes
+/// Id of a message as the server minted it (a `UUIDv7`). A client takes any non-empty id and escapes
 /// it where it goes into a path, so that no id can name another route.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]

@@ -16,7 +16,7 @@ impl Mint {
         Self { seed: Zeroizing::new(seed), now_ms, count: 0 }
     }
 
-    /// A fresh UUIDv7 (RFC 9562 section 5.7) in lower case.
+    /// A fresh `UUIDv7` (RFC 9562 section 5.7) in lower case.
     pub fn uuid_v7(&mut self) -> String {
         let random = Sha256::new_with_prefix(*self.seed).chain_update(self.count.to_be_bytes()).finalize();
         self.count += 1;

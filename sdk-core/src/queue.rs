@@ -60,6 +60,7 @@ mod grammar {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
+    #[expect(clippy::ref_option, reason = "the signature is serde's")]
     pub(super) fn serialize<S: Serializer>(
         value: &Option<Duration>,
         serializer: S,

@@ -39,11 +39,9 @@ impl Verdict {
     /// The verdict on an error, by the table above.
     pub fn on(error: &Error) -> Self {
         match error.kind() {
-            ErrorKind::Throttled => Self::Always,
-            ErrorKind::Unavailable if error.status() == Some(503) => Self::Always,
-            ErrorKind::Unavailable => Self::IfSafe,
+            ErrorKind::Unavailable if error.status() != Some(503) => Self::IfSafe,
             ErrorKind::Transport if error.may_have_been_sent() => Self::IfSafe,
-            ErrorKind::Transport => Self::Always,
+            ErrorKind::Throttled | ErrorKind::Unavailable | ErrorKind::Transport => Self::Always,
             ErrorKind::InvalidInput(_)
             | ErrorKind::Unauthorized
             | ErrorKind::Forbidden
@@ -165,7 +163,7 @@ mod tests {
 
     #[test]
     fn deliveries_wait_between_half_and_all_of_the_curve() {
-        let six_hours = Duration::from_secs(21_600);
+        let six_hours = Duration::from_hours(6);
         assert_eq!(backoff(SECOND * 10, 1, six_hours, Spread::Half, 0.0), SECOND * 10);
         assert_eq!(backoff(SECOND * 10, 1, six_hours, Spread::Half, 1.0), SECOND * 20);
         assert_eq!(backoff(SECOND * 10, 2, six_hours, Spread::Half, 0.5), SECOND * 30);

@@ -66,6 +66,6 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("retry-after", http::HeaderValue::from_static("soon"));
         headers.insert("x-ratelimit-reset", http::HeaderValue::from_static("1795996860"));
-        assert_eq!(asked_wait(&headers, 1_795_996_800_000), Some(Duration::from_secs(60)));
+        assert_eq!(asked_wait(&headers, 1_795_996_800_000), Some(Duration::from_mins(1)));
     }
 }

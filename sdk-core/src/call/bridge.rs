@@ -88,9 +88,9 @@ impl Session {
     /// What to do next: `{"send":{"method","url","headers":[[name,value]],"body"}}`,
     /// `{"wait": milliseconds}`, `{"done": answer}` or `{"error": error}`.
     pub fn next_json(&mut self) -> Value {
-        match self.exchange.next() {
+        match self.exchange.step() {
             Step::Send(request) => {
-                let (parts, body) = request.into_parts();
+                let (parts, body) = (*request).into_parts();
                 let headers: Vec<_> = parts
                     .headers
                     .iter()
@@ -171,6 +171,11 @@ pub fn error_to_json(error: &Error, spelling: Spelling) -> Value {
             json["index"] = json!(input.index());
         }
         ErrorKind::Conflict(state) => json["state"] = json!(state),
+        ErrorKind::Signature(refused) => {
+            json["claim"] = json!(refused.claim());
+            json["seconds"] = json!(refused.seconds());
+            json["difference"] = json!(refused.difference());
+        }
         ErrorKind::InvalidInput(None)
         | ErrorKind::Unauthorized
         | ErrorKind::Forbidden
@@ -182,8 +187,7 @@ pub fn error_to_json(error: &Error, spelling: Spelling) -> Value {
         | ErrorKind::HorizonExceeded
         | ErrorKind::FeatureGated
         | ErrorKind::Transport
-        | ErrorKind::Protocol
-        | ErrorKind::Signature(_) => {}
+        | ErrorKind::Protocol => {}
     }
     json
 }

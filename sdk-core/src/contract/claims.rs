@@ -25,7 +25,7 @@ pub const QSTASH_ISSUER: &str = "Upstash";
 pub const NBF_BEFORE_IAT_SECONDS: i64 = 5;
 /// How long a token lives.
 pub const EXP_AFTER_IAT_SECONDS: i64 = 300;
-/// Every `jti` begins so; a UUIDv7 follows.
+/// Every `jti` begins so; a `UUIDv7` follows.
 pub const JTI_PREFIX: &str = "jwt_";
 /// Minted signing keys begin so; 43 base64url characters follow.
 pub const SIGNING_KEY_PREFIX: &str = "sig_";

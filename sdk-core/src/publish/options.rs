@@ -304,7 +304,7 @@ impl HeaderReader {
             headers::METHOD => options.method = Some(parse_method(name, value)?),
             headers::QUEUE => options.queue = Some(Name::parse(name, value)?),
             headers::TIMEOUT => {
-                options.timeout = Some(duration::parse_up_to(name, value, limits::MAX_TIMEOUT_MS)?)
+                options.timeout = Some(duration::parse_up_to(name, value, limits::MAX_TIMEOUT_MS)?);
             }
             headers::RETRIES => options.retries = Some(parse_retries(name, value)?),
             headers::RETRY_DELAY => {
@@ -457,7 +457,7 @@ mod tests {
         .expect("legal");
         assert_eq!(options.method, Some(Method::Put));
         assert_eq!(options.queue.as_ref().map(Name::as_str), Some("orders"));
-        assert_eq!(options.timeout, Some(Duration::from_secs(7_200)));
+        assert_eq!(options.timeout, Some(Duration::from_hours(2)));
         assert_eq!(options.retries, Some(100));
         assert_eq!(options.not_before, Some(1_796_083_200));
         assert_eq!(options.content_based_deduplication, Some(true));

@@ -19,8 +19,8 @@ fn sent<O: Operation + std::fmt::Debug>(exchange: &mut Exchange<O>) -> Request<B
 where
     O::Output: std::fmt::Debug,
 {
-    match exchange.next() {
-        Step::Send(request) => request,
+    match exchange.step() {
+        Step::Send(request) => *request,
         other => panic!("expected a request, got {other:?}"),
     }
 }
@@ -58,7 +58,7 @@ fn a_minted_txn_is_kept_over_retries() {
     let mut exchange = start(Reschedule::new(timer("k")));
     let first = body(&sent(&mut exchange));
     exchange.fail(Failure { message: "reset".into(), may_have_been_sent: true }, 0.0);
-    assert!(matches!(exchange.next(), Step::Wait(_)));
+    assert!(matches!(exchange.step(), Step::Wait(_)));
     assert_eq!(body(&sent(&mut exchange)), first);
     assert!(first["operations"][0]["txn"].as_str().expect("minted").starts_with("01"));
 }
@@ -78,11 +78,11 @@ fn a_cancel_whose_answer_was_lost_says_that_it_may_be_its_own() {
         start(Cancel { queue: "reminders".into(), timer_key: "k".into(), txn: Some("t".into()) });
     let _ = sent(&mut exchange);
     exchange.fail(Failure { message: "reset".into(), may_have_been_sent: true }, 0.0);
-    let _ = exchange.next();
+    let _ = exchange.step();
     let _ = sent(&mut exchange);
     let absent = json!({"ok": false, "status": "absent", "queue": "reminders", "timerKey": "k", "txn": "t"});
     exchange.respond(&answer(200, &absent), 0, 0.0);
-    let Step::Done(Ok(TimerOutcome::Absent(absent))) = exchange.next() else { panic!("absent") };
+    let Step::Done(Ok(TimerOutcome::Absent(absent))) = exchange.step() else { panic!("absent") };
     assert!(absent.after_lost_answer);
     assert_eq!(absent.txn.as_deref(), Some("t"));
 }
@@ -97,7 +97,7 @@ fn a_batch_over_256_is_split_and_keeps_its_order() {
         let results: Vec<_> = part.map(|n| element("scheduled", true, &format!("k{n}"))).collect();
         exchange.respond(&answer(200, &json!({"results": results})), 0, 0.0);
     }
-    let Step::Done(Ok(outcomes)) = exchange.next() else { panic!("done") };
+    let Step::Done(Ok(outcomes)) = exchange.step() else { panic!("done") };
     assert_eq!(outcomes.len(), 257);
     assert_eq!(outcomes[256].subject(), ("reminders", "k256"));
 }
@@ -113,7 +113,7 @@ fn a_refusal_of_a_later_part_says_what_was_applied() {
     let refusal =
         json!({"error": "timers_quota_exceeded", "detail": "the quota of pending timers is exhausted"});
     exchange.respond(&answer(403, &refusal), 0, 0.0);
-    let Step::Done(Err(error)) = exchange.next() else { panic!("refused") };
+    let Step::Done(Err(error)) = exchange.step() else { panic!("refused") };
     assert_eq!(error.code(), "timers_quota_exceeded");
     assert!(error.to_string().contains("the 256 before it were applied"), "{error}");
 }
