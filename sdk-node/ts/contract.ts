@@ -52,6 +52,41 @@ export const SIGNATURE_ERROR_CODES = [
 /** Why a delivery must not be trusted, in the order of the checks. */
 export type SignatureErrorCode = (typeof SIGNATURE_ERROR_CODES)[number];
 
+/** Every Dialect, in the order of the contract. */
+export const DIALECTS = [
+  "chronq",
+  "qstash",
+  "standard-webhooks",
+  "svix",
+] as const;
+/** Whose signature a receiver verifies. */
+export type Dialect = (typeof DIALECTS)[number];
+
+/** Every KeyMatch, in the order of the contract. */
+export const KEY_MATCHS = [
+  "current",
+  "next",
+] as const;
+/** The signing key that produced a signature. */
+export type KeyMatch = (typeof KEY_MATCHS)[number];
+
+/** Every UrlDifference, in the order of the contract. */
+export const URL_DIFFERENCES = [
+  "scheme",
+  "host_case",
+  "host",
+  "default_port",
+  "port",
+  "trailing_slash",
+  "percent_encoding",
+  "path",
+  "query_order",
+  "query",
+  "fragment",
+] as const;
+/** How the URL of a delivery differs from the one it was signed for; the first that applies. */
+export type UrlDifference = (typeof URL_DIFFERENCES)[number];
+
 /** Every ErrorCode, in the order of the contract. */
 export const ERROR_CODES = [
   "invalid_input",

@@ -99,13 +99,8 @@ pub(super) fn decode(alphabet: Alphabet, text: &[u8]) -> Option<Vec<u8>> {
 
 /// The digits of a padded text: its length is a multiple of four, and only the last one or two are `=`.
 fn unpadded(text: &[u8]) -> Option<&[u8]> {
-    if !text.len().is_multiple_of(4) {
-        return None;
-    }
-    match text {
-        [digits @ .., b'=', b'='] | [digits @ .., b'='] => Some(digits),
-        digits => Some(digits),
-    }
+    let digits = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
+    text.len().is_multiple_of(4).then_some(digits)
 }
 
 #[cfg(test)]

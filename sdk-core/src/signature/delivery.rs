@@ -56,7 +56,7 @@ impl<'a> From<&'a http::HeaderValue> for SignatureValue<'a> {
     }
 }
 
-impl<'a, T: Into<Self>> From<Option<T>> for SignatureValue<'a> {
+impl<T: Into<Self>> From<Option<T>> for SignatureValue<'_> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Absent, Into::into)
     }

@@ -57,7 +57,7 @@ impl<'a> SignatureHeaders<'a> {
             Dialect::StandardWebhooks | Dialect::Chronq | Dialect::Qstash => &[headers::WEBHOOK],
         };
         let is_present = |name: &&str| self.value(name) != SignatureValue::Absent;
-        let complete = sets.iter().find(|set| set.iter().all(|name| is_present(&name)));
+        let complete = sets.iter().find(|set| set.iter().all(&is_present));
         if let Some(&[id, timestamp, signature]) = complete {
             return Ok(WebhookSet {
                 id: (id, self.value(id)),
@@ -66,7 +66,7 @@ impl<'a> SignatureHeaders<'a> {
             });
         }
         // Name a header of the set that was begun, else of the dialect's own.
-        let begun = sets.iter().find(|set| set.iter().any(|name| is_present(&name)));
+        let begun = sets.iter().find(|set| set.iter().any(&is_present));
         let set = begun.or(sets.first()).unwrap_or(&headers::WEBHOOK);
         let absent = set.iter().find(|name| !is_present(name)).unwrap_or(&set[0]);
         Err(if begun.is_some() { SignatureError::missing(absent) } else { self.missing(absent, dialect) })

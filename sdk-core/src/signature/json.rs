@@ -40,12 +40,15 @@ impl Refusal {
     }
 }
 
+/// Is shown each member of the outermost object.
+type Visit<'f, 'a> = dyn FnMut(&str, Value<'a>) + 'f;
+
 /// Reads an object of at most `max_depth` levels (itself the first) and shows each of its members, in
 /// order. What `visit` has seen counts only if the whole text was accepted.
 pub(super) fn read_object<'a>(
     text: &'a str,
     max_depth: usize,
-    visit: &mut dyn FnMut(&str, Value<'a>),
+    visit: &mut Visit<'_, 'a>,
 ) -> Result<(), Refusal> {
     let mut reader = Reader { text, at: 0, names: Vec::with_capacity(8) };
     reader.skip_white_space();
@@ -88,11 +91,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn object(
-        &mut self,
-        depth_left: usize,
-        mut visit: Option<&mut dyn FnMut(&str, Value<'a>)>,
-    ) -> Result<(), Refusal> {
+    fn object(&mut self, depth_left: usize, mut visit: Option<&mut Visit<'_, 'a>>) -> Result<(), Refusal> {
         let Some(depth_left) = depth_left.checked_sub(1) else { return Err(Refusal::TooDeep) };
         let outer_names = self.names.len();
         self.eat(b'{')?;

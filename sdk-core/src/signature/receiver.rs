@@ -97,13 +97,14 @@ impl Receiver {
         Ok(Self { dialect, scheme, tolerance: 0, current, next })
     }
 
-    /// A receiver with the keys of `CHRONQ_CURRENT_SIGNING_KEY` and, where it is set, `CHRONQ_NEXT_SIGNING_KEY`.
+    /// A receiver with the keys of `CHRONQ_CURRENT_SIGNING_KEY` and, where there is one,
+    /// `CHRONQ_NEXT_SIGNING_KEY`, as `lookup` finds them: `|name| std::env::var(name).ok()` in a process.
     ///
     /// # Errors
-    /// The first variable is not set or not text, or a key is refused as with [`Receiver::new`].
-    pub fn from_env() -> Result<Self, InvalidInput> {
-        let current = std::env::var(environment::CURRENT_SIGNING_KEY).map_err(|_| missing_signing_key())?;
-        Self::new(current, std::env::var(environment::NEXT_SIGNING_KEY).ok().map(Secret::new))
+    /// There is no first variable, or a key is refused as with [`Receiver::new`].
+    pub fn from_variables(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidInput> {
+        let current = lookup(environment::CURRENT_SIGNING_KEY).ok_or_else(missing_signing_key)?;
+        Self::new(current, lookup(environment::NEXT_SIGNING_KEY).map(Secret::new))
     }
 
     /// The same keys, read and used as another dialect does.

@@ -34,7 +34,7 @@ pub(super) fn parse_key(text: &str, argument: &'static str) -> Result<WebhookKey
     check_text(text, argument)?;
     let refuse = |fault: &str| InvalidInput::new(argument, format!("{argument} {fault}"));
     if let Some(encoded) = text.strip_prefix(SECRET_PREFIX) {
-        let bytes = decode_key(encoded).map_err(|fault| refuse(fault))?;
+        let bytes = decode_key(encoded).map_err(refuse)?;
         if !WEBHOOK_KEY_BYTES.contains(&bytes.len()) {
             return Err(refuse(&format!(
                 "must hold {} to {} bytes after decoding, got {}: pass the whole secret",
@@ -46,7 +46,7 @@ pub(super) fn parse_key(text: &str, argument: &'static str) -> Result<WebhookKey
         return Ok(WebhookKey::Secret(MacKey::new(&bytes)));
     }
     if let Some(encoded) = text.strip_prefix(PUBLIC_KEY_PREFIX) {
-        return parse_public_key(encoded).map_err(|fault| refuse(fault));
+        return parse_public_key(encoded).map_err(refuse);
     }
     Err(refuse(if text.starts_with("v1,") || text.starts_with("v1a,") {
         "begins with a version: leave it out; a secret begins with whsec_"

@@ -63,6 +63,38 @@ class SignatureErrorCode(StrEnum):
     BODY_MISMATCH = "body_mismatch"
 
 
+class Dialect(StrEnum):
+    """Whose signature a receiver verifies."""
+
+    CHRONQ = "chronq"
+    QSTASH = "qstash"
+    STANDARD-WEBHOOKS = "standard-webhooks"
+    SVIX = "svix"
+
+
+class KeyMatch(StrEnum):
+    """The signing key that produced a signature."""
+
+    CURRENT = "current"
+    NEXT = "next"
+
+
+class UrlDifference(StrEnum):
+    """How the URL of a delivery differs from the one it was signed for; the first that applies."""
+
+    SCHEME = "scheme"
+    HOST_CASE = "host_case"
+    HOST = "host"
+    DEFAULT_PORT = "default_port"
+    PORT = "port"
+    TRAILING_SLASH = "trailing_slash"
+    PERCENT_ENCODING = "percent_encoding"
+    PATH = "path"
+    QUERY_ORDER = "query_order"
+    QUERY = "query"
+    FRAGMENT = "fragment"
+
+
 class ErrorCode(StrEnum):
     """What went wrong, in one word."""
 

@@ -1,7 +1,8 @@
 //! What is generated, in no particular language.
 
 use chronq::contract::{
-    ErrorCode, MessageState, Method, SignatureErrorCode, TimerReason, TimerStatus, headers, limits,
+    Dialect, ErrorCode, KeyMatch, MessageState, Method, SignatureErrorCode, TimerReason, TimerStatus,
+    UrlDifference, headers, limits,
 };
 
 /// A closed set of words.
@@ -19,7 +20,7 @@ pub(super) struct Constant<T> {
 }
 
 /// The closed sets that users meet.
-pub(super) fn words() -> [Words; 6] {
+pub(super) fn words() -> [Words; 9] {
     fn set<T: Copy>(
         name: &'static str,
         about: &'static str,
@@ -37,6 +38,14 @@ pub(super) fn words() -> [Words; 6] {
             "Why a delivery must not be trusted, in the order of the checks.",
             SignatureErrorCode::ALL,
             SignatureErrorCode::as_str,
+        ),
+        set("Dialect", "Whose signature a receiver verifies.", Dialect::ALL, Dialect::as_str),
+        set("KeyMatch", "The signing key that produced a signature.", KeyMatch::ALL, KeyMatch::as_str),
+        set(
+            "UrlDifference",
+            "How the URL of a delivery differs from the one it was signed for; the first that applies.",
+            UrlDifference::ALL,
+            UrlDifference::as_str,
         ),
         set("ErrorCode", "What went wrong, in one word.", ErrorCode::ALL, ErrorCode::as_str),
         set(
