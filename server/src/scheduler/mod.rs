@@ -1,0 +1,3 @@
+//! Schedules: when each runs next, and the loop that makes the runs.
+
+pub mod next;
