@@ -10,6 +10,7 @@ use crate::destination::Destination;
 use crate::duration;
 use crate::ids::Name;
 use crate::input::InvalidInput;
+use crate::publish::ForwardedHeaders;
 
 pub use operations::{
     DeleteSchedule, GetSchedule, ListSchedules, PutSchedule, RunSchedule, ScheduleInfo, SchedulePut,
@@ -28,7 +29,7 @@ pub struct Schedule {
     /// Method of each run; POST unless set.
     pub method: Method,
     /// Headers of each run, in the order given.
-    pub headers: Vec<(String, String)>,
+    pub headers: ForwardedHeaders,
     /// Body of each run; empty unless set.
     pub body: String,
     /// IANA name of the zone in which `cron` is read; UTC unless set.
@@ -58,7 +59,7 @@ impl Schedule {
             cron: cron.to_owned(),
             url: Destination::parse("url", url)?,
             method: Method::Post,
-            headers: Vec::new(),
+            headers: ForwardedHeaders::default(),
             body: String::new(),
             timezone: limits::DEFAULT_TIMEZONE.to_owned(),
             missed: Missed::default(),
@@ -96,7 +97,6 @@ impl Schedule {
             let message = format!("description must be at most {} bytes", limits::MAX_DESCRIPTION_BYTES);
             return Err(InvalidInput::new("description", message));
         }
-        duration::check("timeoutMs", self.timeout, limits::MAX_TIMEOUT_MS)?;
-        fields::check_headers(&self.headers)
+        duration::check("timeoutMs", self.timeout, limits::MAX_TIMEOUT_MS)
     }
 }

@@ -1,3 +1,4 @@
 //! The reference server.
 
+pub mod scheduler;
 pub mod store;

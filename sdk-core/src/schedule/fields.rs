@@ -5,10 +5,12 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::Schedule;
-use crate::contract::{Method, Missed, headers, limits};
+use crate::contract::Missed;
 use crate::destination::Destination;
 use crate::ids::Name;
 use crate::input::InvalidInput;
+use crate::publish::ForwardedHeaders;
+use crate::publish::options::parse_method;
 
 /// Every field that a schedule may have, in the order of the contract.
 pub(super) const FIELDS: &[&str] = &[
@@ -52,8 +54,7 @@ impl Schedule {
         let mut schedule =
             Self::new(required(fields, "name")?, required(fields, "cron")?, required(fields, "url")?)?;
         if let Some(text) = string(fields, "method")? {
-            schedule.method =
-                Method::from_any_case(text).ok_or_else(|| unknown_word("method", Method::ALL, text))?;
+            schedule.method = parse_method("method", text)?;
         }
         if let Some(value) = given(fields, "headers") {
             schedule.headers = read_headers(value)?;
@@ -87,7 +88,7 @@ impl Schedule {
     /// The JSON form, every field written out; what is not set is null.
     pub fn to_value(&self) -> Value {
         let headers: Map<String, Value> =
-            self.headers.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
+            self.headers.iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
         serde_json::json!({
             "name": self.name,
             "cron": self.cron,
@@ -106,46 +107,16 @@ impl Schedule {
     }
 }
 
-/// The rules of forwarded headers (contract/http-queue.md, "Option headers").
-pub(super) fn check_headers(pairs: &[(String, String)]) -> Result<(), InvalidInput> {
-    let refuse = |message: String| Err(InvalidInput::new("headers", message));
-    if pairs.len() > limits::MAX_FORWARDED_HEADERS {
-        return refuse(format!("headers must be at most {}", limits::MAX_FORWARDED_HEADERS));
-    }
-    let bytes: usize = pairs.iter().map(|(name, value)| name.len() + value.len()).sum();
-    if bytes > limits::MAX_FORWARDED_HEADERS_BYTES {
-        return refuse(format!(
-            "headers must be at most {} bytes together",
-            limits::MAX_FORWARDED_HEADERS_BYTES
-        ));
-    }
-    for (position, (name, value)) in pairs.iter().enumerate() {
-        if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
-            return refuse(format!("headers: \"{name}\" is not a header name"));
-        }
-        let lower = name.to_ascii_lowercase();
-        if lower.starts_with(headers::PREFIX) || headers::NOT_FORWARDABLE.contains(&lower.as_str()) {
-            return refuse(format!("headers: \"{name}\" cannot be forwarded"));
-        }
-        if value.contains(['\r', '\n', '\0']) {
-            return refuse(format!("headers: the value of \"{name}\" must not hold CR, LF or NUL"));
-        }
-        if pairs[..position].iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
-            return refuse(format!("headers: \"{name}\" is given twice"));
-        }
-    }
-    Ok(())
-}
-
-fn read_headers(value: &Value) -> Result<Vec<(String, String)>, InvalidInput> {
+fn read_headers(value: &Value) -> Result<ForwardedHeaders, InvalidInput> {
     let object = value.as_object().ok_or_else(|| wrong("headers", "an object of strings", value))?;
-    object
+    let pairs = object
         .iter()
         .map(|(name, value)| {
             let text = value.as_str().ok_or_else(|| wrong("headers", "an object of strings", value))?;
-            Ok((name.clone(), text.to_owned()))
+            Ok((name.as_str(), text))
         })
-        .collect()
+        .collect::<Result<Vec<_>, InvalidInput>>()?;
+    ForwardedHeaders::new("headers.", pairs)
 }
 
 /// The value of a field; null is as good as absent.
@@ -254,11 +225,23 @@ mod tests {
             ("method", json!("TRACE"), "method must be one of GET, POST, PUT, PATCH, DELETE, got \"TRACE\""),
             ("headers", json!([]), "headers must be an object of strings, got []"),
             ("headers", json!({"a": 1}), "headers must be an object of strings, got 1"),
-            ("headers", json!({"a b": "1"}), "headers: \"a b\" is not a header name"),
-            ("headers", json!({"Host": "x"}), "headers: \"Host\" cannot be forwarded"),
-            ("headers", json!({"Chronq-Retries": "1"}), "headers: \"Chronq-Retries\" cannot be forwarded"),
-            ("headers", json!({"a": "x\ny"}), "headers: the value of \"a\" must not hold CR, LF or NUL"),
-            ("headers", json!({"a": "1", "A": "2"}), "headers: \"a\" is given twice"),
+            ("headers", json!({"a b": "1"}), "headers. must be followed by a legal header name, got \"a b\""),
+            (
+                "headers",
+                json!({"Host": "x"}),
+                "headers.host cannot be forwarded: host is set by the transport or by chronq",
+            ),
+            (
+                "headers",
+                json!({"Chronq-Retries": "1"}),
+                "headers.chronq-retries cannot be forwarded: chronq-retries is set by the transport or by chronq",
+            ),
+            (
+                "headers",
+                json!({"a": "x\ny"}),
+                "headers.a must not hold CR, LF, NUL or other control characters",
+            ),
+            ("headers", json!({"a": "1", "A": "2"}), "headers.a is given twice with different values"),
             ("body", json!({}), "body must be a string, got {}"),
             ("timezone", json!(""), "timezone must not be empty"),
             ("missed", json!("all"), "missed must be one of skip, once, got \"all\""),
@@ -277,7 +260,7 @@ mod tests {
         ] {
             let error = Schedule::from_value(&with(field, value)).expect_err(field);
             assert_eq!(error.to_string(), message);
-            assert_eq!(error.option(), field);
+            assert_eq!(error.option().trim_end_matches('.'), field);
         }
     }
 

@@ -9,7 +9,7 @@ use super::fields::FIELDS;
 use crate::contract::paths;
 use crate::error::Error;
 use crate::ids::{MessageId, Name, escape_segment};
-use crate::operation::{Circumstances, Endpoint, Operation, Parsed, read_json, refusal};
+use crate::operation::{Circumstances, Endpoint, Operation, Parsed, deleted, ok_json, read_json, refusal};
 use crate::retry::Idempotence;
 
 /// A schedule as the server knows it. Times are unix milliseconds.
@@ -23,10 +23,8 @@ pub struct ScheduleInfo {
     pub updated_at: i64,
     /// When it runs next; none while disabled, or once its rule has ended.
     pub next_run_at: Option<i64>,
-    /// When it last ran, by itself or by hand.
+    /// When it last ran by itself.
     pub last_run_at: Option<i64>,
-    /// The message of that run.
-    pub last_message_id: Option<MessageId>,
 }
 
 /// The fields that the server adds to those of [`Schedule`].
@@ -37,7 +35,6 @@ struct Kept {
     updated_at: i64,
     next_run_at: Option<i64>,
     last_run_at: Option<i64>,
-    last_message_id: Option<MessageId>,
 }
 
 impl Serialize for ScheduleInfo {
@@ -54,7 +51,6 @@ impl Serialize for ScheduleInfo {
             updated_at: self.updated_at,
             next_run_at: self.next_run_at,
             last_run_at: self.last_run_at,
-            last_message_id: self.last_message_id.clone(),
         };
         Shape { schedule: self.schedule.to_value(), kept }.serialize(serializer)
     }
@@ -75,7 +71,6 @@ impl<'de> Deserialize<'de> for ScheduleInfo {
             updated_at: kept.updated_at,
             next_run_at: kept.next_run_at,
             last_run_at: kept.last_run_at,
-            last_message_id: kept.last_message_id,
         })
     }
 }
@@ -136,10 +131,7 @@ impl Operation for ListSchedules {
     }
 
     fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        match response.status() {
-            StatusCode::OK => read_json("list schedules", response).map(Parsed::Done),
-            _ => Err(refusal(response, circumstances)),
-        }
+        ok_json("list schedules", response, circumstances).map(Parsed::Done)
     }
 }
 
@@ -162,10 +154,7 @@ impl Operation for GetSchedule {
     }
 
     fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        match response.status() {
-            StatusCode::OK => read_json("get schedule", response).map(Parsed::Done),
-            _ => Err(refusal(response, circumstances)),
-        }
+        ok_json("get schedule", response, circumstances).map(Parsed::Done)
     }
 }
 
@@ -188,12 +177,7 @@ impl Operation for DeleteSchedule {
     }
 
     fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        match response.status() {
-            StatusCode::OK | StatusCode::NO_CONTENT => Ok(Parsed::Done(())),
-            // Gone since an earlier attempt of this same call, whose answer was lost.
-            StatusCode::NOT_FOUND if circumstances.earlier_attempt_may_have_acted => Ok(Parsed::Done(())),
-            _ => Err(refusal(response, circumstances)),
-        }
+        deleted(response, circumstances).map(Parsed::Done)
     }
 }
 
@@ -226,10 +210,7 @@ impl Operation for RunSchedule {
     }
 
     fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        match response.status() {
-            StatusCode::OK => read_json("run schedule", response).map(Parsed::Done),
-            _ => Err(refusal(response, circumstances)),
-        }
+        ok_json("run schedule", response, circumstances).map(Parsed::Done)
     }
 }
 
@@ -248,7 +229,7 @@ mod tests {
     const STORED: &str = r#"{"name":"n","cron":"@daily","url":"http://h/","method":"GET","headers":{"x-a":"1"},
         "body":"","timezone":"UTC","missed":"once","timeoutMs":5000,"queue":"schedule-n","enabled":true,
         "description":null,"failureCallback":null,"createdAt":1,"updatedAt":2,"nextRunAt":3,"lastRunAt":null,
-        "lastMessageId":null,"sinceThisClient":true}"#;
+        "sinceThisClient":true}"#;
 
     fn endpoint() -> Endpoint {
         Endpoint::new("http://127.0.0.1:7460/base", Secret::new("chronq_not-a-real-token"), None)

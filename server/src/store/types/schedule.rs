@@ -1,7 +1,7 @@
 //! Schedules and their runs.
 
 use bytes::Bytes;
-use chronq::contract::Method;
+use chronq::contract::{Method, Missed};
 use chronq::{Destination, Name};
 
 use super::message::{Enqueued, NewMessage};
@@ -45,15 +45,6 @@ pub enum ScheduleQueue {
     Named(Name),
     /// Its own, called as the schedule and made with it where it is missing.
     Own,
-}
-
-/// What happens to occurrences that came due while nothing ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missed {
-    /// Nothing.
-    Skip,
-    /// One run for all of them.
-    Once,
 }
 
 /// A schedule.
