@@ -7,6 +7,7 @@
 mod bridge;
 mod fields;
 mod read;
+mod timers;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -17,12 +18,14 @@ pub use fields::{Fields, Spelling};
 use crate::batch::Batch;
 use crate::error::Error;
 use crate::group::{ChangeEndpoints, DeleteGroup, GetGroup, ListGroups, PublishToGroup};
+use crate::log::{Ack, Configure, Find, Pop, Push};
 use crate::message::{CancelMessage, GetMessage, ListEvents, RetryMessage};
 use crate::mint::Mint;
 use crate::operation::{Circumstances, Endpoint, Operation, Parsed};
 use crate::publish::Publish;
 use crate::queue::{DeleteQueue, GetQueue, ListQueues, PutQueue};
 use crate::retry::Idempotence;
+use crate::timer::{Cancel, List, Peek, Reschedule, Schedule, Settle, TimerBatch};
 
 /// Declares [`Call`] and [`Answer`]: one variant per operation, with the name it has in JSON.
 macro_rules! calls {
@@ -107,6 +110,30 @@ calls! {
     GetQueue(GetQueue) => "queues.get",
     /// Deletes a queue.
     DeleteQueue(DeleteQueue) => "queues.delete",
+    /// Schedules a timer.
+    Schedule(Schedule) => "timers.schedule",
+    /// Replaces a timer.
+    Reschedule(Reschedule) => "timers.reschedule",
+    /// Takes a timer back.
+    Cancel(Cancel) => "timers.cancel",
+    /// Several operations on timers.
+    TimerBatch(TimerBatch) => "timers.batch",
+    /// Looks at one timer.
+    Peek(Peek) => "timers.peek",
+    /// One page of a queue's timers; `nextAfter` is the next one's `after`.
+    ListTimers(List) => "timers.list",
+    /// Asks the log what became of an absent timer.
+    Settle(Settle) => "timers.settle",
+    /// Looks a transaction id up in the log.
+    Find(Find) => "log.find",
+    /// Takes messages of the log under a lease.
+    Pop(Pop) => "log.pop",
+    /// Settles a message of the log.
+    Ack(Ack) => "log.ack",
+    /// Appends to the log.
+    Push(Push) => "log.push",
+    /// Sets the options of a queue of the log.
+    Configure(Configure) => "log.configure",
 }
 
 impl Answer {
@@ -129,6 +156,20 @@ impl Answer {
             | Self::RetryMessage(())
             | Self::DeleteGroup(())
             | Self::DeleteQueue(()) => Ok(serde_json::Value::Null),
+            Self::Schedule(outcome) | Self::Reschedule(outcome) | Self::Cancel(outcome) => {
+                timers::outcome_to_json(outcome)
+            }
+            Self::TimerBatch(outcomes) => {
+                outcomes.iter().map(timers::outcome_to_json).collect::<Result<Vec<_>, _>>().map(Into::into)
+            }
+            Self::Peek(timer) => serde_json::to_value(timer),
+            Self::ListTimers(page) => serde_json::to_value(page),
+            Self::Settle(settled) => Ok(timers::settled_to_json(settled)),
+            Self::Find(messages) => serde_json::to_value(messages),
+            Self::Pop(popped) => serde_json::to_value(popped),
+            Self::Ack(result) => serde_json::to_value(result),
+            Self::Push(pushed) => serde_json::to_value(pushed),
+            Self::Configure(configured) => serde_json::to_value(configured),
         };
         value.map_err(|error| Error::protocol(format!("the answer cannot be written as JSON: {error}")))
     }
