@@ -4,6 +4,7 @@
 //! * [`parts`]: what `test` consists of, one file each.
 //! * [`setup`]: what the parts need first: a virtual environment, node modules, a wasm toolchain.
 //! * [`generate`]: the names that Python and TypeScript take from `chronq::contract`.
+//! * [`readme`]: snippets of the documents, copied from the examples.
 //! * [`postgres`]: a throw-away PostgreSQL for the tests.
 
 mod bench;
@@ -12,6 +13,7 @@ mod context;
 mod generate;
 mod parts;
 mod postgres;
+mod readme;
 mod setup;
 mod stamp;
 mod summary;
@@ -29,6 +31,7 @@ cargo xtask COMMAND
 
   test [PART…]   run everything, or the named parts
   generate       write the Python and TypeScript names from chronq::contract
+  readme         copy the examples into the documents that show them
   wasm           build the edge package and print its sizes
   bench [NAME]   run a benchmark; without a name, list them
   postgres       run a throw-away PostgreSQL until stdin closes, and print its URL
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         "test" => test(rest),
         "generate" => generate::write(),
+        "readme" => readme::write(),
         "wasm" => setup::wasm::build(&Context::new()),
         "bench" => bench::run(rest),
         "postgres" => postgres::serve(),

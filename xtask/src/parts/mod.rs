@@ -10,6 +10,7 @@ mod generated;
 mod node;
 mod purity;
 mod python;
+mod readme;
 mod rust;
 mod wasm;
 
@@ -36,6 +37,7 @@ pub(crate) enum Part {
     Clippy,
     Rust,
     Doc,
+    Readme,
     Wasm,
     Python,
     Node,
@@ -45,7 +47,7 @@ pub(crate) enum Part {
 
 impl Part {
     /// All parts, in the order they run.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Fmt,
         Self::Generated,
         Self::Purity,
@@ -53,6 +55,7 @@ impl Part {
         Self::Clippy,
         Self::Rust,
         Self::Doc,
+        Self::Readme,
         Self::Wasm,
         Self::Python,
         Self::Node,
@@ -70,6 +73,7 @@ impl Part {
             Self::Clippy => "clippy",
             Self::Rust => "rust",
             Self::Doc => "doc",
+            Self::Readme => "readme",
             Self::Wasm => "wasm",
             Self::Python => "python",
             Self::Node => "node",
@@ -88,6 +92,7 @@ impl Part {
             Self::Clippy => "lints, all targets",
             Self::Rust => "Rust tests, on SQLite and PostgreSQL",
             Self::Doc => "Rust documentation builds, its examples run",
+            Self::Readme => "snippets are the files they name, links lead somewhere, the quickstart runs",
             Self::Wasm => "the edge package builds within its size budget",
             Self::Python => "ruff, mypy, stubtest, pytest",
             Self::Node => "tsc, node tests, the package as packed",
@@ -119,6 +124,7 @@ impl Part {
             Self::Clippy => clippy::run(),
             Self::Rust => rust::run(context),
             Self::Doc => doc::run(),
+            Self::Readme => readme::run(context),
             Self::Wasm => wasm::run(context),
             Self::Python => python::run(context),
             Self::Node => node::run(context),
