@@ -4,13 +4,12 @@ use bytes::Bytes;
 use http::{Method as HttpMethod, Request, Response, StatusCode};
 
 use crate::contract::{ErrorCode, limits, paths};
-use crate::destination::Destination;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{MessageId, Name};
 use crate::input::InvalidInput;
 use crate::mint::Mint;
 use crate::operation::{Circumstances, Endpoint, Operation, Parsed, read_json, refusal};
-use crate::publish::{Content, Publish, PublishOptions, Published};
+use crate::publish::{Publish, Published};
 use crate::retry::Idempotence;
 
 /// Several messages, validated as a whole, queued each on its own.
@@ -143,26 +142,6 @@ pub fn results_to_json(results: &[EntryResult]) -> serde_json::Value {
     serde_json::json!(wire)
 }
 
-impl Batch {
-    /// Reads a batch from a request's body, as a whole.
-    ///
-    /// # Errors
-    /// [`InvalidInput`] naming the entry's index, from 0, and the option.
-    #[cfg(feature = "server")]
-    pub fn from_json(body: &[u8]) -> Result<Self, InvalidInput> {
-        let array: Vec<serde_json::Value> = serde_json::from_slice(body).map_err(|error| {
-            InvalidInput::new("body", format!("body must be a JSON array of publishes: {error}"))
-        })?;
-        check_count(array.len())?;
-        let entries = array
-            .into_iter()
-            .enumerate()
-            .map(|(index, value)| read_entry(value).map_err(|error| error.at_index(index)))
-            .collect::<Result<_, _>>()?;
-        Ok(Self { entries })
-    }
-}
-
 impl WireResult {
     fn into_result(self) -> EntryResult {
         match self {
@@ -199,25 +178,56 @@ fn write_entry(entry: &Publish) -> Result<WireEntry, Error> {
     })
 }
 
+/// The server's direction: a batch read from a request.
 #[cfg(feature = "server")]
-fn read_entry(value: serde_json::Value) -> Result<Publish, InvalidInput> {
-    let entry: WireEntry = serde_json::from_value(value).map_err(|error| {
-        InvalidInput::new("entry", format!("must be {{destination, queue?, body?, headers?}}: {error}"))
-    })?;
-    let destination = Destination::parse("destination", &entry.destination)?;
-    let queue = entry.queue.as_deref().map(|queue| Name::parse("queue", queue)).transpose()?;
-    let pairs = entry.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    let options = PublishOptions::from_headers(pairs)?.with_queue_of("entry", queue)?;
-    let body = entry.body.unwrap_or_default();
-    let mut content_types =
-        entry.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    let content_type = content_types.next().map(|(_, value)| value.as_str());
-    if content_types.next().is_some_and(|(_, other)| Some(other.as_str()) != content_type) {
-        return Err(InvalidInput::new("content-type", "content-type is given twice with different values"));
+mod received {
+    use super::{Batch, WireEntry, check_count};
+    use crate::destination::Destination;
+    use crate::ids::Name;
+    use crate::input::InvalidInput;
+    use crate::publish::{self, Content, Publish, PublishOptions};
+
+    impl Batch {
+        /// Reads a batch from a request's body, as a whole.
+        ///
+        /// # Errors
+        /// [`InvalidInput`] naming the entry's index, from 0, and the option.
+        pub fn from_json(body: &[u8]) -> Result<Self, InvalidInput> {
+            let array: Vec<serde_json::Value> = serde_json::from_slice(body).map_err(|error| {
+                InvalidInput::new("body", format!("body must be a JSON array of publishes: {error}"))
+            })?;
+            check_count(array.len())?;
+            let entries = array
+                .into_iter()
+                .enumerate()
+                .map(|(index, value)| read_entry(value).map_err(|error| error.at_index(index)))
+                .collect::<Result<_, _>>()?;
+            Ok(Self { entries })
+        }
     }
-    if let Some(content_type) = content_type {
-        crate::publish::check_content_type("content-type", content_type)?;
+
+    fn read_entry(value: serde_json::Value) -> Result<Publish, InvalidInput> {
+        let entry: WireEntry = serde_json::from_value(value).map_err(|error| {
+            InvalidInput::new("entry", format!("must be {{destination, queue?, body?, headers?}}: {error}"))
+        })?;
+        let destination = Destination::parse("destination", &entry.destination)?;
+        let queue = entry.queue.as_deref().map(|queue| Name::parse("queue", queue)).transpose()?;
+        let pairs = entry.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        let options = PublishOptions::from_headers(pairs)?.with_queue_of("entry", queue)?;
+        let body = entry.body.unwrap_or_default();
+        let mut content_types =
+            entry.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let content_type = content_types.next().map(|(_, value)| value.as_str());
+        if content_types.next().is_some_and(|(_, other)| Some(other.as_str()) != content_type) {
+            return Err(InvalidInput::new(
+                "content-type",
+                "content-type is given twice with different values",
+            ));
+        }
+        if let Some(content_type) = content_type {
+            publish::check_content_type("content-type", content_type)?;
+        }
+        let content = Content::received(body.into(), content_type.map(ToOwned::to_owned));
+        Ok(Publish { destination, content, options })
     }
-    let content = Content::received(body.into(), content_type.map(ToOwned::to_owned));
-    Ok(Publish { destination, content, options })
 }

@@ -3,6 +3,7 @@
 //! A snippet is a line `<!-- file: examples/… -->` with a fenced block after it. The block is written
 //! from the file, never by hand, because the file is what tests run.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::command::{During, Failure};
@@ -66,7 +67,8 @@ fn fill(text: &str, read: &dyn Fn(&str) -> Result<String, Failure>) -> Result<St
         if !lines.by_ref().any(|next| next == FENCE) {
             return Err(Failure::new(format!("the block after `{line}` does not end")));
         }
-        filled.push_str(&format!("{open}\n{}\n{FENCE}\n", read(path)?.trim_end()));
+        // Writing to a String cannot fail.
+        let _ = write!(filled, "{open}\n{}\n{FENCE}\n", read(path)?.trim_end());
     }
     Ok(filled)
 }
