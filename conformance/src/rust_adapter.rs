@@ -1,0 +1,288 @@
+//! The Rust adapter: answers the questions of the suite with the crate `chronq` alone.
+
+use std::io::{BufRead, Write};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use chronq::call::{Call, ClientConfig, Session, Spelling, error_to_json};
+use chronq::contract::Dialect;
+use chronq::error::{Error, ErrorKind};
+use chronq::exchange::{Exchange, Failure, Step};
+use chronq::mint::Mint;
+use chronq::signature::{Body, Delivery, Moment, Receiver, SignatureValue, Verified, whole_seconds};
+use chronq::{Destination, InvalidInput, Secret, duration};
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client as HttpClient;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Map, Value, json};
+
+/// Why a question has no plain answer.
+enum Said {
+    Error(Error),
+    Unsupported(&'static str),
+}
+
+impl<T: Into<Error>> From<T> for Said {
+    fn from(error: T) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// Answers line by line until stdin closes.
+pub(crate) fn serve() -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let http = HttpClient::builder(TokioExecutor::new()).build_http();
+    let mut stdout = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let question: Value = serde_json::from_str(&line?)?;
+        let input = &question["input"];
+        let said = match question["op"].as_str().unwrap_or_default() {
+            "verify" => verify(input),
+            "call" => runtime.block_on(call(&http, input)),
+            "exchange" => exchange(input),
+            "duration" => read_duration(input),
+            "destination" => read_destination(input),
+            _ => Err(Said::Unsupported("no such op")),
+        };
+        let mut answer = match said {
+            Ok(value) => json!({"ok": value}),
+            Err(Said::Error(error)) => json!({"error": describe(&error)}),
+            Err(Said::Unsupported(reason)) => json!({"unsupported": reason}),
+        };
+        answer["id"] = question["id"].clone();
+        writeln!(stdout, "{answer}")?;
+        stdout.flush()?;
+    }
+    Ok(())
+}
+
+/// An error with every attribute that the suite looks at.
+fn describe(error: &Error) -> Value {
+    let mut json = error_to_json(error, Spelling::Camel);
+    if let ErrorKind::Signature(signature) = error.kind() {
+        json["claim"] = json!(signature.claim());
+        json["seconds"] = json!(signature.seconds());
+        json["difference"] = json!(signature.difference());
+    }
+    json
+}
+
+fn verify(input: &Value) -> Result<Value, Said> {
+    let receiver = receiver(&input["receiver"])?;
+    let bytes;
+    let body = match body(&input["body"]) {
+        BodyInput::Bytes(given) => {
+            bytes = given;
+            Body::Raw(&bytes)
+        }
+        BodyInput::NotRaw => return Err(Said::Unsupported("the type of the argument rules it out")),
+    };
+    let url = input["url"].as_str();
+    let now = seconds("now", &input["now"])?.unwrap_or_else(|| now_ms() / 1_000);
+    let tolerance = seconds("clock_tolerance", &input["clockToleranceSeconds"])?;
+    let moment = Moment::at(now).with_tolerance(tolerance);
+    let verified = match &input["headers"] {
+        Value::Object(headers) => {
+            let pairs =
+                headers.iter().map(|(name, value)| signature(value).map(|value| (name.as_str(), value)));
+            receiver.verify_headers(pairs.collect::<Result<Vec<_>, _>>()?, body, url, moment)?
+        }
+        _ => {
+            let delivery = Delivery { signature: signature(&input["signature"])?, body, url };
+            receiver.verify(&delivery, moment)?
+        }
+    };
+    Ok(verified_to_json(&verified))
+}
+
+fn verified_to_json(verified: &Verified) -> Value {
+    let claims = &verified.claims;
+    json!({
+        "iss": claims.iss, "sub": claims.sub, "exp": claims.exp, "nbf": claims.nbf,
+        "iat": claims.iat, "jti": claims.jti, "body": claims.body, "key": verified.key,
+    })
+}
+
+fn receiver(options: &Value) -> Result<Receiver, Said> {
+    let text = |name: &str| options[name].as_str().map(Secret::from);
+    let Some(current) = text("currentSigningKey") else {
+        return Err(chronq::signature::missing_signing_key().into());
+    };
+    let dialect = options["dialect"].as_str().map_or(Ok(Dialect::Chronq), str::parse);
+    let dialect = dialect.map_err(|error| InvalidInput::new("dialect", error.to_string()))?;
+    let receiver = Receiver::of_dialect(dialect, current, text("nextSigningKey"));
+    let receiver = receiver.map_err(|error| in_camel_case(&error))?;
+    Ok(match seconds("clock_tolerance", &options["clockToleranceSeconds"])? {
+        Some(tolerance) => receiver.with_clock_tolerance(tolerance)?,
+        None => receiver,
+    })
+}
+
+/// The suite spells options as JavaScript does; each adapter respells its own.
+fn in_camel_case(error: &InvalidInput) -> Error {
+    InvalidInput::new(Spelling::Camel.of(error.option()), error.to_string()).into()
+}
+
+enum BodyInput {
+    Bytes(Vec<u8>),
+    NotRaw,
+}
+
+fn body(value: &Value) -> BodyInput {
+    if let Some(text) = value["utf8"].as_str() {
+        return BodyInput::Bytes(text.as_bytes().to_vec());
+    }
+    match value["base64"].as_str().map(|text| STANDARD.decode(text)) {
+        Some(Ok(bytes)) => BodyInput::Bytes(bytes),
+        _ => BodyInput::NotRaw,
+    }
+}
+
+fn signature(value: &Value) -> Result<SignatureValue<'_>, Said> {
+    match value {
+        Value::Null => Ok(SignatureValue::Absent),
+        Value::String(text) => Ok(text.into()),
+        Value::Array(items) => items.iter().map(signature).collect(),
+        _ => Ok(SignatureValue::NotText),
+    }
+}
+
+fn seconds(option: &str, value: &Value) -> Result<Option<i64>, Said> {
+    match value {
+        Value::Null => Ok(None),
+        value => Ok(Some(whole_seconds(option, value.as_f64().unwrap_or(f64::NAN))?)),
+    }
+}
+
+fn config(input: &Value) -> Result<ClientConfig, Said> {
+    let mut options = Map::new();
+    for name in ["url", "token", "timeout", "retry", "userAgent"] {
+        if let Some(value) = input.get(name) {
+            options.insert(name.to_owned(), value.clone());
+        }
+    }
+    Ok(ClientConfig::from_json(Value::Object(options), Spelling::Camel)?)
+}
+
+fn read_call(input: &Value) -> Result<Call, Said> {
+    let name = input["call"].as_str().unwrap_or_default();
+    let mut options = input["options"].clone();
+    respell(&mut options);
+    for entry in options.get_mut("entries").and_then(Value::as_array_mut).into_iter().flatten() {
+        respell(entry);
+    }
+    Ok(Call::from_json(name, options, Spelling::Camel)?)
+}
+
+/// `json` stands in the suite as a value.
+fn respell(options: &mut Value) {
+    if let Some(value) = options.as_object_mut().and_then(|members| members.remove("json")) {
+        options["jsonText"] = value.to_string().into();
+    }
+}
+
+type Http = HttpClient<hyper_util::client::legacy::connect::HttpConnector, Full<Bytes>>;
+
+async fn call(http: &Http, input: &Value) -> Result<Value, Said> {
+    let config = config(input)?;
+    let mut exchange = Exchange::new(
+        read_call(input)?,
+        config.endpoint.clone(),
+        config.retry,
+        &mut Mint::new([7; 32], now_ms()),
+    );
+    loop {
+        match exchange.next() {
+            Step::Send(request) => {
+                let answer = tokio::time::timeout(config.timeout, send(http, request)).await;
+                match answer.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
+                    Ok(response) => exchange.respond(&response, now_ms(), 0.5),
+                    Err(message) => exchange.fail(Failure { message, may_have_been_sent: true }, 0.5),
+                }
+            }
+            Step::Wait(wait) => tokio::time::sleep(wait).await,
+            Step::Done(result) => return Ok(result?.to_json()?),
+        }
+    }
+}
+
+async fn send(http: &Http, request: Request<Bytes>) -> Result<Response<Bytes>, String> {
+    let response = http.request(request.map(Full::new)).await.map_err(|error| error.to_string())?;
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
+    Ok(Response::from_parts(parts, body))
+}
+
+/// Virtual time: the script says what comes back, when, and with what jitter. The answer lists every
+/// step that a driver would have taken.
+fn exchange(input: &Value) -> Result<Value, Said> {
+    let mut session =
+        Session::new(&config(input)?, read_call(input)?, Spelling::Camel, [7; 32], 1_796_000_000_000);
+    let mut script = input["script"].as_array().into_iter().flatten();
+    let mut steps = Vec::new();
+    loop {
+        let step = session.next_json();
+        let is_send = step.get("send").is_some();
+        let is_over = step.get("done").is_some() || step.get("error").is_some();
+        steps.push(step);
+        if is_over {
+            return Ok(json!({"steps": steps, "unused": script.count()}));
+        }
+        if !is_send {
+            continue;
+        }
+        let Some(event) = script.next() else {
+            return Ok(json!({"steps": steps, "unused": 0}));
+        };
+        let jitter = event["jitter"].as_f64().unwrap_or(1.0);
+        if let Some(message) = event["fail"].as_str() {
+            session.fail(message, event["mayHaveBeenSent"].as_bool().unwrap_or(true), jitter);
+            continue;
+        }
+        let headers = event["headers"].as_object().into_iter().flatten();
+        let headers: Vec<_> =
+            headers.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default())).collect();
+        let status = event["status"].as_u64().and_then(|status| u16::try_from(status).ok()).unwrap_or(0);
+        let body = match &event["body"] {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let now = event["now"].as_i64().unwrap_or(1_796_000_000_000);
+        session.respond(status, headers, body, now, jitter);
+    }
+}
+
+fn read_duration(input: &Value) -> Result<Value, Said> {
+    let option = input["option"].as_str().unwrap_or("delay");
+    let text = input["text"].as_str().unwrap_or_default();
+    let read = match input["maxMs"].as_u64() {
+        Some(max_ms) => duration::parse_up_to(option, text, max_ms)?,
+        None => duration::parse(option, text)?,
+    };
+    Ok(json!({"ms": milliseconds(read), "written": duration::format(read)}))
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn read_destination(input: &Value) -> Result<Value, Said> {
+    let url = Destination::parse("destination", input["text"].as_str().unwrap_or_default())?;
+    Ok(json!({
+        "text": url.as_str(),
+        "host": url.host(),
+        "port": url.port(),
+        "authority": url.authority(),
+        "target": url.request_target(),
+        "survivesUrlLibraries": url.survives_url_libraries(),
+    }))
+}
+
+fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+}
