@@ -195,9 +195,9 @@ async fn call(http: &Http, input: &Value) -> Result<Value, Said> {
         &mut Mint::new([7; 32], now_ms()),
     );
     loop {
-        match exchange.next() {
+        match exchange.step() {
             Step::Send(request) => {
-                let answer = tokio::time::timeout(config.timeout, send(http, request)).await;
+                let answer = tokio::time::timeout(config.timeout, send(http, *request)).await;
                 match answer.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
                     Ok(response) => exchange.respond(&response, now_ms(), 0.5),
                     Err(message) => exchange.fail(Failure { message, may_have_been_sent: true }, 0.5),
