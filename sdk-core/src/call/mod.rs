@@ -7,6 +7,7 @@
 mod bridge;
 mod fields;
 mod read;
+mod schedules;
 mod timers;
 
 use bytes::Bytes;
@@ -25,6 +26,7 @@ use crate::operation::{Circumstances, Endpoint, Operation, Parsed};
 use crate::publish::Publish;
 use crate::queue::{DeleteQueue, GetQueue, ListQueues, PutQueue};
 use crate::retry::Idempotence;
+use crate::schedule::{DeleteSchedule, GetSchedule, ListSchedules, PutSchedule, RunSchedule};
 use crate::timer::{Cancel, List, Peek, Reschedule, Schedule, Settle, TimerBatch};
 
 /// Declares [`Call`] and [`Answer`]: one variant per operation, with the name it has in JSON.
@@ -110,6 +112,16 @@ calls! {
     GetQueue(GetQueue) => "queues.get",
     /// Deletes a queue.
     DeleteQueue(DeleteQueue) => "queues.delete",
+    /// Makes or changes a schedule.
+    PutSchedule(PutSchedule) => "schedules.put",
+    /// Lists schedules.
+    ListSchedules(ListSchedules) => "schedules.list",
+    /// Reads a schedule.
+    GetSchedule(GetSchedule) => "schedules.get",
+    /// Deletes a schedule.
+    DeleteSchedule(DeleteSchedule) => "schedules.delete",
+    /// Makes one run of a schedule now.
+    RunSchedule(RunSchedule) => "schedules.run",
     /// Schedules a timer.
     Schedule(Schedule) => "timers.schedule",
     /// Replaces a timer.
@@ -155,7 +167,12 @@ impl Answer {
             Self::CancelMessage(())
             | Self::RetryMessage(())
             | Self::DeleteGroup(())
-            | Self::DeleteQueue(()) => Ok(serde_json::Value::Null),
+            | Self::DeleteQueue(())
+            | Self::DeleteSchedule(()) => Ok(serde_json::Value::Null),
+            Self::PutSchedule(put) => serde_json::to_value(put),
+            Self::ListSchedules(schedules) => serde_json::to_value(schedules),
+            Self::GetSchedule(schedule) => serde_json::to_value(schedule),
+            Self::RunSchedule(run) => serde_json::to_value(run),
             Self::Schedule(outcome) | Self::Reschedule(outcome) | Self::Cancel(outcome) => {
                 timers::outcome_to_json(outcome)
             }

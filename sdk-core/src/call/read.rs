@@ -58,6 +58,9 @@ fn read_call(name: &str, fields: &mut Fields) -> Result<Call, Error> {
         "queues.get" => Call::GetQueue(GetQueue { name: fields.required_ident("name")? }),
         "queues.delete" => Call::DeleteQueue(DeleteQueue { name: fields.required_ident("name")? }),
         other => {
+            if let Some(call) = super::schedules::read_call(other, fields)? {
+                return Ok(call);
+            }
             if let Some(call) = super::timers::read_call(other, fields)? {
                 return Ok(call);
             }

@@ -1,3 +1,4 @@
-//! Schedules: when each runs next, and the loop that makes the runs.
+//! Schedules: when each runs next, what to do with one that came due, and the loop that does it.
 
 pub mod next;
+pub mod plan;
