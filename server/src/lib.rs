@@ -1,4 +1,26 @@
-//! The reference server.
+//! The reference server: HTTP queue, timers and log.
+//!
+//! [`Server::start`] runs all of it in one process; the binary `chronq`, the tests and the
+//! conformance suite start it so.
+//!
+//! A message in five hops: `routes::publish` → `service::publish` → `store.enqueue` (acknowledged) →
+//! `delivery::engine`: claim, attempt → `delivery::decide` → `store.settle`, then the callback.
 
+pub mod auth;
+pub mod cli;
+pub mod config;
+pub mod dev;
+pub mod egress;
+pub mod error;
+pub mod routes;
 pub mod scheduler;
+pub mod serve;
+pub mod service;
+pub mod signing;
+pub mod state;
 pub mod store;
+pub mod supervise;
+
+pub use config::Config;
+pub use serve::{Running, Server, StartError};
+pub use state::AppState;

@@ -1,3 +1,5 @@
-//! The `chronq` command.
+//! The binary `chronq`: see `chronq --help`.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    chronq_server::cli::main()
+}

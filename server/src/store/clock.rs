@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use tokio::sync::watch;
+
 use super::types::UnixMillis;
 
 /// A shared handle; clones move together.
@@ -19,6 +21,7 @@ pub struct Clock(Arc<Offsets>);
 struct Offsets {
     database_micros: AtomicI64,
     moved_micros: AtomicI64,
+    moves: watch::Sender<()>,
 }
 
 impl Clock {
@@ -39,10 +42,29 @@ impl Clock {
             + machine_micros()
     }
 
-    /// Moves the clock forward: for tests and dev mode.
+    /// Moves the clock forward and wakes those who sleep by it: for tests and dev mode.
     pub fn advance(&self, by: Duration) {
         let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 4);
         self.0.moved_micros.fetch_add(micros, Ordering::Relaxed);
+        self.0.moves.send_replace(());
+    }
+
+    /// Signals each move. Subscribe before you look at the time.
+    pub fn moves(&self) -> watch::Receiver<()> {
+        self.0.moves.subscribe()
+    }
+
+    /// Returns once this clock shows `instant` or later.
+    pub async fn sleep_until(&self, instant: UnixMillis) {
+        let mut moves = self.moves();
+        loop {
+            let left = instant.saturating_sub(self.now_ms());
+            let Ok(left @ 1..) = u64::try_from(left) else { return };
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(left)) => {}
+                _ = moves.changed() => {}
+            }
+        }
     }
 
     /// Takes over what the database's clock showed when ours showed `machine_micros`.
@@ -67,6 +89,20 @@ mod tests {
         let before = clock.now_ms();
         clock.clone().advance(Duration::from_secs(7 * 86_400));
         assert!(clock.now_ms() - before >= 7 * 86_400_000);
+    }
+
+    #[tokio::test]
+    async fn a_sleeper_wakes_when_the_clock_is_moved_past_its_instant() {
+        let clock = Clock::new();
+        let week = Duration::from_secs(7 * 86_400);
+        let instant = clock.now_ms() + 7 * 86_400_000;
+        let sleeper = tokio::spawn({
+            let clock = clock.clone();
+            async move { clock.sleep_until(instant).await }
+        });
+        clock.advance(week);
+        sleeper.await.expect("woken");
+        assert!(clock.now_ms() >= instant);
     }
 
     #[test]

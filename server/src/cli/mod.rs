@@ -1,0 +1,48 @@
+//! The command line. One file per command; each turns its arguments into calls of `service/` or
+//! [`crate::Server`].
+
+mod config;
+mod run;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// chronq: a self-hosted HTTP queue with timers you can take back.
+#[derive(Debug, Parser)]
+#[command(name = "chronq", version, propagate_version = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run on this machine for development: fake fixed secrets, an inbox, a clock that can be moved
+    Dev(run::DevArguments),
+    /// Run for real
+    Serve(run::ServeArguments),
+    /// Show the settings in force, where each comes from, and all that there are
+    Config(config::ConfigArguments),
+}
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Command::Dev(arguments) => run::dev(arguments),
+        Command::Serve(arguments) => run::serve(arguments),
+        Command::Config(arguments) => config::show(&arguments),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("chronq: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Why a command failed: one sentence for people.
+pub(crate) type CommandError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,0 +1,124 @@
+//! Tokens and signing keys as they stand when a server starts.
+
+use std::sync::Arc;
+
+use chronq::Secret;
+use chronq::contract::{AccessLevel, KeyState, claims};
+
+use crate::auth::{Credentials, DEFAULT_TENANT, Identity, TokenHasher};
+use crate::dev;
+use crate::serve::{Secrets, StartError};
+use crate::signing::SigningKeys;
+use crate::store::types::admin::{NewToken, Setting, Token, TokenKind};
+use crate::store::{Store, StoreError};
+
+/// The fixed, public token and keys of dev mode.
+///
+/// # Errors
+/// [`StartError`] where the platform cannot sign.
+pub fn dev() -> Result<(Credentials, SigningKeys, Secrets), StartError> {
+    let credentials = Credentials::new(TokenHasher::new(b"dev"));
+    let identity = Identity {
+        name: Arc::from("dev"),
+        tenant: Arc::from(DEFAULT_TENANT),
+        level: AccessLevel::Admin,
+        id: None,
+    };
+    credentials.replace([(credentials.hasher().hash(dev::TOKEN), identity)]);
+    let secrets = Secrets {
+        token: Some(Secret::from(dev::TOKEN)),
+        signing_key: Some(Secret::from(dev::SIGNING_KEY)),
+        next_signing_key: Some(Secret::from(dev::NEXT_SIGNING_KEY)),
+    };
+    Ok((credentials, SigningKeys::new(&Secret::from(dev::SIGNING_KEY))?, secrets))
+}
+
+/// What the store holds; at the first start an admin token is made, to be shown once, and a signing key.
+///
+/// # Errors
+/// [`StartError`] where the store fails or this machine has no randomness.
+pub async fn open(store: &dyn Store) -> Result<(Credentials, SigningKeys, Secrets), StartError> {
+    let hash_key = store.init_setting(Setting::TokenHashKey, random()?.to_vec()).await?;
+    let credentials = Credentials::new(TokenHasher::new(&hash_key));
+    let token = first_admin_token(store, credentials.hasher()).await?;
+    reload_tokens(store, &credentials).await?;
+    let signing_keys = SigningKeys::new(&current_signing_key(store).await?)?;
+    Ok((credentials, signing_keys, Secrets { token, ..Secrets::default() }))
+}
+
+/// Takes over the tokens that the store holds now.
+///
+/// # Errors
+/// [`StoreError`].
+pub async fn reload_tokens(store: &dyn Store, credentials: &Credentials) -> Result<(), StoreError> {
+    let tokens = store.tokens().await?;
+    credentials.replace(tokens.into_iter().map(|token| (token.hash, identity(token))));
+    Ok(())
+}
+
+fn identity(token: Token) -> Identity {
+    Identity { name: token.name.into(), tenant: token.tenant.into(), level: token.level, id: Some(token.id) }
+}
+
+async fn first_admin_token(store: &dyn Store, hasher: &TokenHasher) -> Result<Option<Secret>, StartError> {
+    let own_mark = random()?.to_vec();
+    // Of several processes that start at once, one makes the token.
+    if store.init_setting(Setting::FirstStart, own_mark.clone()).await? != own_mark {
+        return Ok(None);
+    }
+    let token = mint(claims::TOKEN_PREFIX)?;
+    let new = NewToken {
+        name: "first-admin".to_owned(),
+        level: AccessLevel::Admin,
+        tenant: DEFAULT_TENANT.to_owned(),
+        hash: hasher.hash(token.expose()),
+        last_four: last_four(&token),
+    };
+    store.put_token(TokenKind::Named, new).await?;
+    Ok(Some(token))
+}
+
+async fn current_signing_key(store: &dyn Store) -> Result<Secret, StartError> {
+    let keys = store.signing_keys().await?;
+    match keys.into_iter().find(|key| key.state == KeyState::Signing) {
+        Some(key) => Ok(key.key),
+        None => Ok(store.rotate_signing_key(mint(claims::SIGNING_KEY_PREFIX)?).await?.key),
+    }
+}
+
+/// A fresh secret: the prefix and 43 base64url characters of 32 random bytes.
+///
+/// # Errors
+/// [`StartError::System`] where this machine has no randomness.
+pub fn mint(prefix: &str) -> Result<Secret, StartError> {
+    use base64::Engine;
+    let random = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random()?);
+    Ok(Secret::new(format!("{prefix}{random}")))
+}
+
+/// What a list shows of a token.
+pub fn last_four(token: &Secret) -> String {
+    let text = token.expose();
+    text.get(text.len().saturating_sub(4)..).unwrap_or_default().to_owned()
+}
+
+fn random() -> Result<[u8; 32], StartError> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StartError::System(format!("this machine gives no randomness: {error}")))?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minted_key_is_its_prefix_and_43_characters() {
+        let key = mint("sig_").expect("randomness");
+        assert_eq!(key.expose().len(), 47);
+        assert!(key.expose().starts_with("sig_"));
+        assert_ne!(key, mint("sig_").expect("randomness"));
+        assert_eq!(last_four(&Secret::from("chronq_abcd")), "abcd");
+    }
+}

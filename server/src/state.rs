@@ -1,0 +1,87 @@
+//! What the parts of one running server share.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::auth::Credentials;
+use crate::config::{Config, Database, Mode};
+use crate::dev::inbox::Inboxes;
+use crate::egress::Egress;
+use crate::serve::{Secrets, StartError};
+use crate::service::access;
+use crate::signing::SigningKeys;
+use crate::store::{Clock, OpenError, Store};
+use crate::supervise::Background;
+
+/// A handle to the server's parts; clones are the same server.
+#[derive(Clone)]
+pub struct AppState(Arc<App>);
+
+/// The server's parts.
+pub struct App {
+    /// What it was started with.
+    pub config: Config,
+    /// Everything that outlives the process.
+    pub store: Arc<dyn Store>,
+    /// The store's clock: what the server takes as time.
+    pub clock: Clock,
+    /// The tokens it accepts.
+    pub credentials: Credentials,
+    /// The key it signs with.
+    pub signing_keys: SigningKeys,
+    /// Its outgoing requests.
+    pub egress: Egress,
+    /// Its loops, and the signal that stops them.
+    pub background: Background,
+    /// In dev mode, the inboxes.
+    pub inboxes: Option<Inboxes>,
+}
+
+impl App {
+    /// Opens the store and reads from it what must be known before the first request.
+    pub(crate) async fn open(config: Config) -> Result<(Self, Secrets), StartError> {
+        let store = open_store(&config.database).await?;
+        let (credentials, signing_keys, secrets) = match config.mode {
+            Mode::Dev => access::dev()?,
+            Mode::Serve => access::open(store.as_ref()).await?,
+        };
+        let app = Self {
+            clock: store.clock().clone(),
+            store,
+            credentials,
+            signing_keys,
+            egress: Egress::new(config.egress.clone()),
+            background: Background::new(),
+            inboxes: (config.mode == Mode::Dev).then(Inboxes::default),
+            config,
+        };
+        Ok((app, secrets))
+    }
+}
+
+async fn open_store(database: &Database) -> Result<Arc<dyn Store>, OpenError> {
+    Err(OpenError::BadUrl(format!("{database:?}")))
+}
+
+impl AppState {
+    pub(crate) fn new(app: App) -> Self {
+        Self(Arc::new(app))
+    }
+
+    /// Starts the loops; each is supervised and ends with the server.
+    pub(crate) fn start_background(&self) {}
+}
+
+impl Deref for AppState {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for AppState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AppState").field("config", &self.config).finish_non_exhaustive()
+    }
+}
