@@ -19,8 +19,17 @@
 //! ```
 
 pub mod clock;
+mod draft;
+mod encoding;
 pub mod error;
+mod ids;
+mod migrations;
+mod sqlite;
+mod topology;
 pub mod types;
+mod url;
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use chronq::queue::QueueSettings;
@@ -30,7 +39,9 @@ use uuid::Uuid;
 
 pub use clock::Clock;
 pub use error::{OpenError, StoreError};
+pub use sqlite::SqliteStore;
 pub use types::UnixMillis;
+pub use url::DatabaseUrl;
 
 use types::admin::{KeyActivation, KeyStaging, NewToken, Setting, SigningKey, Token, TokenKind};
 use types::claim::{Cancelled, ClaimRequest, Claimed, Lease, RetriedByHand, Settled, Settlement};
@@ -39,6 +50,26 @@ use types::group::{Group, GroupAddition};
 use types::message::{EnqueueAnswer, HandOver, NewMessage};
 use types::queue::{Queue, QueueAgenda, QueueDeleted, QueueMetrics, QueuePut, Wake};
 use types::schedule::{DueSchedule, Schedule, ScheduleFire, ScheduleFired, SchedulePut, ScheduleSpec};
+
+/// What a process opens the store for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// To serve: on SQLite it is the only one, and takes back what the process before had claimed.
+    Serve,
+    /// To run a command beside a server: tokens, keys, tenants.
+    Tool,
+}
+
+/// Opens a store, making and migrating it where needed.
+///
+/// # Errors
+/// [`OpenError`] where it is unreachable, in use, or newer than this program.
+pub async fn open(url: &DatabaseUrl, role: Role, clock: Clock) -> Result<Arc<dyn Store>, OpenError> {
+    match url {
+        DatabaseUrl::Memory => Ok(Arc::new(SqliteStore::open_in_memory(clock)?)),
+        DatabaseUrl::Sqlite(path) => Ok(Arc::new(SqliteStore::open_file(path, role, clock)?)),
+    }
+}
 
 /// The answer of a verb.
 pub type StoreResult<T> = Result<T, StoreError>;

@@ -5,6 +5,7 @@ use chronq::contract::{AccessLevel, KeyState};
 use uuid::Uuid;
 
 use super::UnixMillis;
+use crate::store::error::StoreError;
 
 /// Which kind of token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,6 +14,22 @@ pub enum TokenKind {
     Publish,
     /// Made by an admin, revoked by its id.
     Named,
+}
+
+impl TokenKind {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Publish => "publish",
+            Self::Named => "named",
+        }
+    }
+
+    pub(crate) fn of(word: &str) -> Result<Self, StoreError> {
+        [Self::Publish, Self::Named]
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
+            .ok_or_else(|| StoreError::Corrupt(format!("token kind {word}")))
+    }
 }
 
 /// A token to be stored: its keyed hash, never the token.
@@ -28,6 +45,22 @@ pub struct NewToken {
     pub hash: [u8; 32],
     /// What the list shows of it.
     pub last_four: String,
+}
+
+impl NewToken {
+    pub(crate) fn stored(self, id: Uuid, kind: TokenKind, created_at: UnixMillis) -> Token {
+        Token {
+            id,
+            kind,
+            name: self.name,
+            level: self.level,
+            tenant: self.tenant,
+            hash: self.hash,
+            last_four: self.last_four,
+            created_at,
+            last_used_at: None,
+        }
+    }
 }
 
 /// A stored token.

@@ -1,0 +1,30 @@
+//! The schema's versions: each step one transaction.
+
+/// One step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Migration {
+    /// Its number; they count from 1 without gaps.
+    pub(crate) version: i64,
+    /// What it does.
+    pub(crate) sql: &'static str,
+}
+
+/// The steps of the embedded store.
+pub(crate) const SQLITE: &[Migration] =
+    &[Migration { version: 1, sql: include_str!("sqlite/0001_queue.sql") }];
+
+/// The newest version that this program knows.
+pub(crate) fn known(migrations: &[Migration]) -> i64 {
+    migrations.last().map_or(0, |migration| migration.version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_have_no_gaps() {
+        let numbers: Vec<i64> = SQLITE.iter().map(|migration| migration.version).collect();
+        assert_eq!(numbers, (1..=known(SQLITE)).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,212 @@
+//! The embedded store: one file (or memory), one writer thread, readers apart.
+//!
+//! WAL with `synchronous=FULL`: what is answered survives a power cut. One server process per file,
+//! held by a lock; so leases of a process that died are taken back as soon as the next one opens it,
+//! and what is due soon may live in memory ([`near`]).
+
+mod admin;
+mod deliver;
+mod groups;
+mod log;
+mod memory;
+mod messages;
+mod migrate;
+mod near;
+mod publish;
+mod purge;
+mod queues;
+mod readers;
+mod rows;
+mod schedules;
+mod writer;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rusqlite::{Connection, ErrorCode};
+use tokio::sync::broadcast;
+
+use super::clock::Clock;
+use super::error::{OpenError, StoreError};
+use super::ids::IdMint;
+use super::types::queue::Wake;
+use super::{Role, Store, StoreResult};
+
+use memory::Memory;
+use readers::Readers;
+use writer::Writer;
+pub(crate) use writer::Writing;
+
+/// How long a statement waits for another process (a command on the same file) before it gives up.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const WAKES: usize = 1_024;
+/// Bounds the page cache of the writer, in KiB.
+const CACHE_KIB: i64 = 16_384;
+
+/// The embedded store.
+#[derive(Debug)]
+pub struct SqliteStore {
+    writer: Writer,
+    readers: Option<Readers>,
+    memory: Arc<Mutex<Memory>>,
+    ids: Arc<IdMint>,
+    clock: Clock,
+    wakes: broadcast::Sender<Wake>,
+    _lock: Option<File>,
+}
+
+impl SqliteStore {
+    /// Opens a file, making and migrating it where needed.
+    pub(crate) fn open_file(path: &Path, role: Role, clock: Clock) -> Result<Self, OpenError> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder)
+                .map_err(|error| unavailable(&format!("{}: {error}", folder.display())))?;
+        }
+        let lock = match role {
+            Role::Serve => Some(lock(path)?),
+            Role::Tool => None,
+        };
+        let connection = Connection::open(path).map_err(failure)?;
+        let mut store = Self::on(connection, role, clock)?;
+        store.readers = Some(Readers::start(path)?);
+        store._lock = lock;
+        Ok(store)
+    }
+
+    /// Opens a store that ends with the process.
+    pub(crate) fn open_in_memory(clock: Clock) -> Result<Self, OpenError> {
+        Self::on(Connection::open_in_memory().map_err(failure)?, Role::Serve, clock)
+    }
+
+    fn on(mut connection: Connection, role: Role, clock: Clock) -> Result<Self, OpenError> {
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(failure)?;
+        connection.set_prepared_statement_cache_capacity(128);
+        // An in-memory database answers "memory" to the first and has nothing to sync.
+        connection.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(())).map_err(failure)?;
+        connection.pragma_update(None, "synchronous", "FULL").map_err(failure)?;
+        connection.pragma_update(None, "cache_size", -CACHE_KIB).map_err(failure)?;
+        connection.pragma_update(None, "temp_store", "MEMORY").map_err(failure)?;
+        migrate::run(&mut connection)?;
+        if role == Role::Serve {
+            deliver::take_back_all(&connection)?;
+        }
+        let memory = Memory::read(&connection)?;
+        Ok(Self {
+            writer: Writer::start(connection)?,
+            readers: None,
+            memory: Arc::new(Mutex::new(memory)),
+            ids: Arc::new(IdMint::new()),
+            clock,
+            wakes: broadcast::channel(WAKES).0,
+            _lock: None,
+        })
+    }
+
+    /// Runs a job in the writer's transaction; answers after the commit.
+    pub(crate) async fn write<T, F>(&self, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Writing<'_>) -> StoreResult<T> + Send + 'static,
+    {
+        self.writer.write(work).await
+    }
+
+    /// Runs a query on one snapshot. In memory there is one connection: it waits for the writer.
+    pub(crate) async fn read<T, F>(&self, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
+    {
+        match &self.readers {
+            Some(readers) => readers.read(work).await,
+            None => self.writer.write(move |writing| work(writing.connection)).await,
+        }
+    }
+
+    /// The mint of ids.
+    pub(crate) fn ids(&self) -> &IdMint {
+        &self.ids
+    }
+
+    fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self, wake: Wake) {
+        // Without a listener nobody sleeps.
+        let _ = self.wakes.send(wake);
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn wakes(&self) -> broadcast::Receiver<Wake> {
+        self.wakes.subscribe()
+    }
+
+    async fn ping(&self) -> StoreResult<()> {
+        self.write(|writing| writing.connection.query_row("SELECT 1", [], |_| Ok(())).map_err(failure)).await
+    }
+
+    async fn close(&self) {
+        self.writer.stop();
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.writer.stop();
+    }
+}
+
+/// Keeps a second server off the file: it would not see what this one holds in memory.
+fn lock(path: &Path) -> Result<File, OpenError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let name = PathBuf::from(name);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&name)
+        .map_err(|error| unavailable(&format!("{}: {error}", name.display())))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(OpenError::InUse(path.display().to_string())),
+        Err(std::fs::TryLockError::Error(error)) => {
+            Err(unavailable(&format!("{}: {error}", name.display())).into())
+        }
+    }
+}
+
+fn unavailable(reason: &str) -> StoreError {
+    StoreError::Unavailable(reason.to_owned())
+}
+
+/// What an error of SQLite means to the caller.
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to map_err by name")]
+pub(crate) fn failure(error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::DiskFull
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::CannotOpen
+            | ErrorCode::OutOfMemory
+            | ErrorCode::ReadOnly
+            | ErrorCode::PermissionDenied
+            | ErrorCode::OperationInterrupted
+            | ErrorCode::FileLockingProtocolFailed,
+        ) => StoreError::Unavailable(error.to_string()),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt(error.to_string()),
+        _ => StoreError::Internal(error.to_string()),
+    }
+}
