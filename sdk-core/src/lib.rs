@@ -10,6 +10,8 @@
 
 pub mod batch;
 pub mod call;
+#[cfg(feature = "client")]
+pub mod client;
 pub mod contract;
 pub mod destination;
 pub mod duration;
