@@ -103,7 +103,9 @@ impl Client {
             let _ = report.send(client.execute(operation).await);
         };
         let gone = |_| Error::transport("the client's thread has ended", true);
-        self.jobs.send(Box::pin(job)).map_err(|_| Error::transport("the client's thread has ended", false))?;
+        self.jobs
+            .send(Box::pin(job))
+            .map_err(|_| Error::transport("the client's thread has ended", false))?;
         result.recv().map_err(gone)?
     }
 }

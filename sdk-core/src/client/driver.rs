@@ -13,10 +13,7 @@ use crate::operation::Operation;
 
 /// Makes one attempt.
 pub(super) trait Transport {
-    fn send(
-        &self,
-        request: Request<Bytes>,
-    ) -> impl Future<Output = Result<Response<Bytes>, Failure>> + Send;
+    fn send(&self, request: Request<Bytes>) -> impl Future<Output = Result<Response<Bytes>, Failure>> + Send;
 }
 
 /// Makes the call, as often as that is right.

@@ -220,6 +220,10 @@ pub(super) mod prelude {
         let urls = urls.iter().enumerate();
         let urls =
             urls.map(|(index, url)| Destination::parse("url", url).map_err(|error| error.at_index(index)));
-        Ok(ChangeEndpoints { name: Name::parse("name", name)?, change, urls: urls.collect::<Result<_, _>>()? })
+        Ok(ChangeEndpoints {
+            name: Name::parse("name", name)?,
+            change,
+            urls: urls.collect::<Result<_, _>>()?,
+        })
     }
 }

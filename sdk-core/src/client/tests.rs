@@ -144,7 +144,10 @@ async fn a_refused_connection_was_certainly_not_sent() {
     let (listener, builder) = listen().await;
     drop(listener);
     let error = builder.build().unwrap().messages().retry("m1").await.expect_err("refused");
-    assert_eq!((error.kind(), error.attempts(), error.may_have_been_sent()), (&ErrorKind::Transport, 4, false));
+    assert_eq!(
+        (error.kind(), error.attempts(), error.may_have_been_sent()),
+        (&ErrorKind::Transport, 4, false)
+    );
     assert!(error.to_string().contains("refused"), "{error}");
     assert!(!error.to_string().contains("m1"), "the URL stays out: {error}");
 }
