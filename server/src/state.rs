@@ -41,10 +41,7 @@ impl App {
     /// Opens the store and reads from it what must be known before the first request.
     pub(crate) async fn open(config: Config) -> Result<(Self, Secrets), StartError> {
         let store = open_store(&config.database).await?;
-        let (credentials, signing_keys, secrets) = match config.mode {
-            Mode::Dev => access::dev()?,
-            Mode::Serve => access::open(store.as_ref()).await?,
-        };
+        let (credentials, signing_keys, secrets) = access::open(store.as_ref(), config.mode).await?;
         let app = Self {
             clock: store.clock().clone(),
             store,
@@ -69,7 +66,20 @@ impl AppState {
     }
 
     /// Starts the loops; each is supervised and ends with the server.
-    pub(crate) fn start_background(&self) {}
+    pub(crate) fn start_background(&self) {
+        crate::metrics::instance::install();
+        self.supervise("refresh", crate::refresh::run);
+        self.supervise("retention", crate::retention::run);
+        self.supervise("scheduler", crate::scheduler::enqueuer::run);
+    }
+
+    fn supervise<F>(&self, name: &'static str, run: fn(Self) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let state = self.clone();
+        self.background.supervise(name, move || run(state.clone()));
+    }
 }
 
 impl Deref for AppState {

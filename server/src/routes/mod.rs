@@ -3,8 +3,13 @@
 //! A route reads its request into typed options, calls one function of `service/`, and writes the
 //! answer. Who may call is said by the extractor [`Authorized`](crate::auth::Authorized).
 
+mod admin_keys;
+pub mod admin_tokens;
 pub mod body;
 mod health;
+mod metrics;
+mod openapi;
+mod schedules;
 
 use axum::Router;
 use axum::extract::Request;
@@ -19,7 +24,13 @@ use crate::state::AppState;
 
 /// Every route of the server.
 pub fn router(state: AppState) -> Router {
-    let mut routes = Router::new().merge(health::router());
+    let mut routes = Router::new()
+        .merge(health::router())
+        .merge(schedules::router())
+        .merge(admin_tokens::router())
+        .merge(admin_keys::router())
+        .merge(metrics::router())
+        .merge(openapi::router());
     if state.config.mode == Mode::Dev {
         routes = routes.merge(dev::router());
     }

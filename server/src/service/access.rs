@@ -1,49 +1,62 @@
 //! Tokens and signing keys as they stand when a server starts.
 
-use std::sync::Arc;
-
 use chronq::Secret;
 use chronq::contract::{AccessLevel, KeyState, claims};
 
 use crate::auth::{Credentials, DEFAULT_TENANT, Identity, TokenHasher};
+use crate::config::Mode;
 use crate::dev;
 use crate::serve::{Secrets, StartError};
 use crate::signing::SigningKeys;
 use crate::store::types::admin::{NewToken, Setting, Token, TokenKind};
 use crate::store::{Store, StoreError};
 
-/// The fixed, public token and keys of dev mode.
-///
-/// # Errors
-/// [`StartError`] where the platform cannot sign.
-pub fn dev() -> Result<(Credentials, SigningKeys, Secrets), StartError> {
-    let credentials = Credentials::new(TokenHasher::new(b"dev"));
-    let identity = Identity {
-        name: Arc::from("dev"),
-        tenant: Arc::from(DEFAULT_TENANT),
-        level: AccessLevel::Admin,
-        id: None,
-    };
-    credentials.replace([(credentials.hasher().hash(dev::TOKEN), identity)]);
-    let secrets = Secrets {
-        token: Some(Secret::from(dev::TOKEN)),
-        signing_key: Some(Secret::from(dev::SIGNING_KEY)),
-        next_signing_key: Some(Secret::from(dev::NEXT_SIGNING_KEY)),
-    };
-    Ok((credentials, SigningKeys::new(&Secret::from(dev::SIGNING_KEY))?, secrets))
-}
-
-/// What the store holds; at the first start an admin token is made, to be shown once, and a signing key.
+/// What the store holds. At the first start an admin token is made, to be shown once, and a signing
+/// key; in dev mode these are the fixed, public ones.
 ///
 /// # Errors
 /// [`StartError`] where the store fails or this machine has no randomness.
-pub async fn open(store: &dyn Store) -> Result<(Credentials, SigningKeys, Secrets), StartError> {
-    let hash_key = store.init_setting(Setting::TokenHashKey, random()?.to_vec()).await?;
-    let credentials = Credentials::new(TokenHasher::new(&hash_key));
-    let token = first_admin_token(store, credentials.hasher()).await?;
+pub async fn open(store: &dyn Store, mode: Mode) -> Result<(Credentials, SigningKeys, Secrets), StartError> {
+    let credentials = Credentials::new(hasher(store).await?);
+    let secrets = match mode {
+        Mode::Dev => dev_secrets(store, credentials.hasher()).await?,
+        Mode::Serve => {
+            let token = first_admin_token(store, credentials.hasher()).await?;
+            Secrets { token, ..Secrets::default() }
+        }
+    };
     reload_tokens(store, &credentials).await?;
     let signing_keys = SigningKeys::new(&current_signing_key(store).await?)?;
-    Ok((credentials, signing_keys, Secrets { token, ..Secrets::default() }))
+    Ok((credentials, signing_keys, secrets))
+}
+
+/// The hasher of this store's tokens; its key is made with the first question.
+///
+/// # Errors
+/// [`StartError`] where the store fails or this machine has no randomness.
+pub async fn hasher(store: &dyn Store) -> Result<TokenHasher, StartError> {
+    Ok(TokenHasher::new(&store.init_setting(Setting::TokenHashKey, random()?.to_vec()).await?))
+}
+
+/// Puts the fixed token and keys into the store, so that they are rotated and revoked like any other;
+/// answers those in force.
+async fn dev_secrets(store: &dyn Store, hasher: &TokenHasher) -> Result<Secrets, StartError> {
+    let token = Secret::from(dev::TOKEN);
+    let hash = hasher.hash(token.expose());
+    if !store.tokens().await?.iter().any(|known| known.hash == hash) {
+        store.put_token(TokenKind::Named, admin_token("dev", hasher, &token)).await?;
+    }
+    if store.signing_keys().await?.is_empty() {
+        store.rotate_signing_key(Secret::from(dev::NEXT_SIGNING_KEY)).await?;
+        store.rotate_signing_key(Secret::from(dev::SIGNING_KEY)).await?;
+    }
+    let keys = store.signing_keys().await?;
+    let newest = |state| keys.iter().find(|key| key.state == state).map(|key| key.key.clone());
+    Ok(Secrets {
+        token: Some(token),
+        signing_key: newest(KeyState::Signing),
+        next_signing_key: newest(KeyState::Verifying),
+    })
 }
 
 /// Takes over the tokens that the store holds now.
@@ -67,15 +80,18 @@ async fn first_admin_token(store: &dyn Store, hasher: &TokenHasher) -> Result<Op
         return Ok(None);
     }
     let token = mint(claims::TOKEN_PREFIX)?;
-    let new = NewToken {
-        name: "first-admin".to_owned(),
+    store.put_token(TokenKind::Named, admin_token("first-admin", hasher, &token)).await?;
+    Ok(Some(token))
+}
+
+fn admin_token(name: &str, hasher: &TokenHasher, token: &Secret) -> NewToken {
+    NewToken {
+        name: name.to_owned(),
         level: AccessLevel::Admin,
         tenant: DEFAULT_TENANT.to_owned(),
         hash: hasher.hash(token.expose()),
-        last_four: last_four(&token),
-    };
-    store.put_token(TokenKind::Named, new).await?;
-    Ok(Some(token))
+        last_four: last_four(token),
+    }
 }
 
 async fn current_signing_key(store: &dyn Store) -> Result<Secret, StartError> {

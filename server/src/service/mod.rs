@@ -2,3 +2,7 @@
 //! these; these call the store.
 
 pub mod access;
+pub mod keys;
+pub mod metrics;
+pub mod schedules;
+pub mod tokens;
