@@ -15,6 +15,8 @@ mod key;
 mod receiver;
 mod url;
 mod webhook;
+#[cfg(test)]
+mod wycheproof;
 
 pub use claims::Claims;
 pub use delivery::{Body, Delivery, Moment, SignatureValue, not_whole_seconds, whole_seconds};
