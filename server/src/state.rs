@@ -10,7 +10,7 @@ use crate::egress::Egress;
 use crate::serve::{Secrets, StartError};
 use crate::service::access;
 use crate::signing::SigningKeys;
-use crate::store::{Clock, OpenError, Store};
+use crate::store::{self, Clock, DatabaseUrl, OpenError, Role, Store};
 use crate::supervise::Background;
 
 /// A handle to the server's parts; clones are the same server.
@@ -40,7 +40,7 @@ pub struct App {
 impl App {
     /// Opens the store and reads from it what must be known before the first request.
     pub(crate) async fn open(config: Config) -> Result<(Self, Secrets), StartError> {
-        let store = open_store(&config.database).await?;
+        let store = open_store(&config.database, Role::Serve).await?;
         let (credentials, signing_keys, secrets) = access::open(store.as_ref(), config.mode).await?;
         let app = Self {
             clock: store.clock().clone(),
@@ -56,8 +56,19 @@ impl App {
     }
 }
 
-async fn open_store(database: &Database) -> Result<Arc<dyn Store>, OpenError> {
-    Err(OpenError::BadUrl(format!("{database:?}")))
+/// Opens the configured store.
+///
+/// # Errors
+/// [`OpenError`], which never holds a password.
+pub(crate) async fn open_store(database: &Database, role: Role) -> Result<Arc<dyn Store>, OpenError> {
+    let url = match database {
+        Database::Memory => DatabaseUrl::Memory,
+        Database::Sqlite(path) => DatabaseUrl::Sqlite(path.clone()),
+        Database::Postgres(url) => {
+            url.expose().parse().map_err(|_| OpenError::BadUrl("postgres://…".to_owned()))?
+        }
+    };
+    store::open(&url, role, Clock::new()).await
 }
 
 impl AppState {

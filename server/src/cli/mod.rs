@@ -2,8 +2,12 @@
 //! [`crate::Server`].
 
 mod config;
+mod keys;
+mod migrate;
 mod run;
 mod settings;
+mod target;
+mod token;
 
 use std::process::ExitCode;
 
@@ -25,6 +29,14 @@ enum Command {
     Serve(run::ServeArguments),
     /// Show the settings in force, where each comes from, and all that there are
     Config(config::ConfigArguments),
+    /// Make, list, revoke and rotate tokens
+    Token(token::TokenArguments),
+    /// List, rotate, stage, activate and prune signing keys
+    Keys(keys::KeyArguments),
+    /// Make the database or bring it up to date, without serving
+    Migrate(migrate::MigrateArguments),
+    /// Print the description of the HTTP API (OpenAPI 3.1)
+    Openapi,
 }
 
 /// Runs the command that the process was started with.
@@ -34,6 +46,10 @@ pub fn main() -> ExitCode {
         Command::Dev(arguments) => run::dev(arguments),
         Command::Serve(arguments) => run::serve(arguments),
         Command::Config(arguments) => config::show(&arguments),
+        Command::Token(arguments) => token::run(arguments),
+        Command::Keys(arguments) => keys::run(arguments),
+        Command::Migrate(arguments) => migrate::run(&arguments),
+        Command::Openapi => print_openapi(),
     };
     match done {
         Ok(code) => code,
@@ -42,6 +58,11 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn print_openapi() -> Result<ExitCode, CommandError> {
+    println!("{}", serde_json::to_string_pretty(&crate::openapi::document())?);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Why a command failed: one sentence for people.

@@ -31,6 +31,7 @@ use pool::{Connection, Pool};
 pub struct Egress {
     guard: Guard,
     pool: Arc<Pool>,
+    kept_body_bytes: usize,
 }
 
 /// One request to make.
@@ -87,7 +88,18 @@ pub enum NoAnswer {
 impl Egress {
     /// A client under these rules.
     pub fn new(rules: EgressRules) -> Self {
-        Self { guard: Guard::new(rules), pool: Arc::default() }
+        Self {
+            guard: Guard::new(rules),
+            pool: Arc::default(),
+            kept_body_bytes: limits::MAX_RESPONSE_BODY_BYTES,
+        }
+    }
+
+    /// Keeps more or less of an answer's body than a delivery does.
+    #[must_use]
+    pub fn with_kept_body(mut self, bytes: usize) -> Self {
+        self.kept_body_bytes = bytes;
+        self
     }
 
     /// The guard, for what is refused before anything is dialled.
@@ -144,7 +156,7 @@ impl Egress {
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| broken(&error))?;
             let Some(data) = frame.data_ref() else { continue };
-            let room = limits::MAX_RESPONSE_BODY_BYTES - kept.len();
+            let room = self.kept_body_bytes - kept.len();
             kept.extend_from_slice(&data[..data.len().min(room)]);
             if data.len() > room {
                 truncated = true;

@@ -28,13 +28,17 @@ pub(super) fn router() -> Router<AppState> {
 }
 
 /// A signing key as admins see it, the key included: receivers need it.
-#[derive(serde::Serialize)]
+#[derive(Clone, Copy, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-struct KeyView<'a> {
-    id: Uuid,
-    state: KeyState,
-    created_at: UnixMillis,
-    key: &'a str,
+pub struct KeyView<'a> {
+    /// Its id.
+    pub id: Uuid,
+    /// What it is used for.
+    pub state: KeyState,
+    /// When it was minted, unix milliseconds.
+    pub created_at: UnixMillis,
+    /// The key.
+    pub key: &'a str,
 }
 
 impl<'a> From<&'a SigningKey> for KeyView<'a> {

@@ -107,16 +107,21 @@ fn read_request(body: &[u8]) -> Result<TokenRequest, ApiError> {
 
 /// The one answer that holds a token: no cache may keep it.
 fn shown_once(status: StatusCode, minted: &Minted) -> Response {
+    let uncached = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    (status, uncached, Json(minted_view(minted))).into_response()
+}
+
+/// A new token as it is shown this once.
+pub fn minted_view(minted: &Minted) -> Value {
     let kept = &minted.kept;
-    let body = serde_json::json!({
+    serde_json::json!({
         "id": kept.id,
         "name": kept.name,
         "level": kept.level,
         "tenant": kept.tenant,
         "token": minted.token.expose(),
         "lastFour": kept.last_four,
-    });
-    (status, [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body)).into_response()
+    })
 }
 
 impl From<TokenError> for ApiError {

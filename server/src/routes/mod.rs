@@ -3,7 +3,7 @@
 //! A route reads its request into typed options, calls one function of `service/`, and writes the
 //! answer. Who may call is said by the extractor [`Authorized`](crate::auth::Authorized).
 
-mod admin_keys;
+pub mod admin_keys;
 pub mod admin_tokens;
 pub mod body;
 mod health;

@@ -58,6 +58,11 @@ impl TokenRequest {
         })?;
         Ok(Self { name: name.to_owned(), level, tenant: tenant.to_owned() })
     }
+
+    /// As the route takes it.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({ "name": self.name, "level": self.level, "tenant": self.tenant })
+    }
 }
 
 /// Names are for people and stand in lists and logs: one line, and not a secret by mistake.
