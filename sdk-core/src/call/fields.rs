@@ -23,6 +23,8 @@ impl Spelling {
     pub fn of(self, name: &str) -> String {
         match self {
             Self::Snake => name.to_owned(),
+            // JavaScript's numbers tell no unit, so the name does.
+            Self::Camel if name == "clock_tolerance" => "clockToleranceSeconds".to_owned(),
             Self::Camel => {
                 let mut words = name.split('_');
                 let mut spelled = words.next().unwrap_or_default().to_owned();
@@ -232,15 +234,18 @@ impl Fields {
 
 /// An option of the wrong type; the value is shown only by its kind, because it may hold anything.
 pub(super) fn wrong_type(option: &str, wanted: &str, got: &Value) -> InvalidInput {
-    let kind = match got {
+    InvalidInput::new(option, format!("{option} must be {wanted}, got {}", kind_of(got)))
+}
+
+pub(super) fn kind_of(value: &Value) -> &'static str {
+    match value {
         Value::Null => "nothing",
         Value::Bool(_) => "true or false",
         Value::Number(_) => "a number",
         Value::String(_) => "text",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
-    };
-    InvalidInput::new(option, format!("{option} must be {wanted}, got {kind}"))
+    }
 }
 
 fn whole(value: &Value) -> Option<i64> {

@@ -7,6 +7,7 @@
 mod bridge;
 mod fields;
 mod read;
+mod receiver;
 mod schedules;
 mod timers;
 
@@ -15,6 +16,7 @@ use http::{Request, Response};
 
 pub use bridge::{ClientConfig, Session, error_to_json};
 pub use fields::{Fields, Spelling};
+pub use receiver::{body_value, moment, outcome_to_text, receiver_from_json, signature_value};
 
 use crate::batch::Batch;
 use crate::error::Error;

@@ -1,0 +1,82 @@
+//! The receiver: arguments as the package sorted them, the outcome as one text.
+
+use chronq::call::{body_value, moment, outcome_to_text, receiver_from_json, signature_value};
+use chronq::signature::{Delivery, Receiver, Verified};
+use napi::bindgen_prelude::Uint8ArraySlice;
+use napi_derive::napi;
+
+use crate::{SPELLING, thrown};
+
+/// Verifies deliveries.
+#[napi]
+pub struct CoreReceiver(Receiver);
+
+#[napi]
+impl CoreReceiver {
+    /// A receiver with these options, as JSON.
+    #[napi(constructor)]
+    pub fn new(options: String) -> napi::Result<Self> {
+        let options =
+            serde_json::from_str(&options).map_err(|error| napi::Error::from_reason(error.to_string()))?;
+        receiver_from_json(options, SPELLING).map(Self).map_err(thrown)
+    }
+
+    /// One delivery, by the value of its signature header.
+    #[napi]
+    #[expect(clippy::too_many_arguments, reason = "an options object would cost more than the HMAC")]
+    pub fn verify(
+        &self,
+        shape: u8,
+        signature: String,
+        body: Uint8ArraySlice<'_>,
+        fault: Option<String>,
+        url: Option<String>,
+        now: f64,
+        tolerance: Option<f64>,
+    ) -> String {
+        let delivery = Delivery {
+            signature: signature_value(shape, &signature),
+            body: body_value(&body, fault.as_deref()),
+            url: url.as_deref(),
+        };
+        let outcome = moment(now, tolerance)
+            .map_err(chronq::Error::from)
+            .and_then(|moment| self.0.verify(&delivery, moment));
+        outcome_to_text(outcome, SPELLING)
+    }
+
+    /// One delivery, by those of its headers that matter: names and values in turn, one shape each.
+    #[napi]
+    #[expect(clippy::too_many_arguments, reason = "an options object would cost more than the HMAC")]
+    pub fn verify_headers(
+        &self,
+        headers: Vec<String>,
+        shapes: Vec<u8>,
+        body: Uint8ArraySlice<'_>,
+        fault: Option<String>,
+        url: Option<String>,
+        now: f64,
+        tolerance: Option<f64>,
+    ) -> String {
+        outcome_to_text(
+            self.by_headers(&headers, &shapes, &body, fault.as_deref(), url.as_deref(), now, tolerance),
+            SPELLING,
+        )
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the method above")]
+    fn by_headers(
+        &self,
+        headers: &[String],
+        shapes: &[u8],
+        body: &[u8],
+        fault: Option<&str>,
+        url: Option<&str>,
+        now: f64,
+        tolerance: Option<f64>,
+    ) -> Result<Verified, chronq::Error> {
+        let pairs = headers.chunks_exact(2).zip(shapes);
+        let pairs = pairs.map(|(pair, shape)| (pair[0].as_str(), signature_value(*shape, &pair[1])));
+        self.0.verify_headers(pairs, body_value(body, fault), url, moment(now, tolerance)?)
+    }
+}
