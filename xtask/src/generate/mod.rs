@@ -12,7 +12,10 @@ use crate::workspace;
 
 /// Every generated file: where it stands, and what it must hold.
 fn files() -> [(&'static str, String); 2] {
-    [("sdk-py/python/chronq/_contract.py", python::text()), ("sdk-node/ts/contract.ts", typescript::text())]
+    [
+        ("sdk-py/python/chronq/_contract.py", python::text()),
+        ("sdk-node/ts/shared/contract.ts", typescript::text()),
+    ]
 }
 
 /// Writes the files that differ.

@@ -1,4 +1,4 @@
-//! `sdk-node/ts/contract.ts`, which the edge package uses too.
+//! `sdk-node/ts/shared/contract.ts`, which the edge package uses too.
 
 use std::fmt::Write;
 
