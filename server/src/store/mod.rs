@@ -22,6 +22,7 @@ pub mod clock;
 mod draft;
 mod encoding;
 pub mod error;
+pub mod front;
 mod ids;
 mod migrations;
 mod sqlite;
@@ -206,6 +207,8 @@ pub trait Store: QueueStore + TopologyStore + ScheduleStore + AdminStore {
     fn clock(&self) -> &Clock;
     /// Hints for loops that sleep; subscribe before you look.
     fn wakes(&self) -> broadcast::Receiver<Wake>;
+    /// How many batches are worth running at once: see [`front`].
+    fn parallel_batches(&self) -> usize;
     /// Answers when the store does.
     async fn ping(&self) -> StoreResult<()>;
     /// Ends what the store runs in the background; what was answered is on disk already.

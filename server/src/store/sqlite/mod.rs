@@ -151,17 +151,16 @@ impl Store for SqliteStore {
         self.wakes.subscribe()
     }
 
+    fn parallel_batches(&self) -> usize {
+        // One is being committed while the next one is collected.
+        2
+    }
+
     async fn ping(&self) -> StoreResult<()> {
         self.write(|writing| writing.connection.query_row("SELECT 1", [], |_| Ok(())).map_err(failure)).await
     }
 
     async fn close(&self) {
-        self.writer.stop();
-    }
-}
-
-impl Drop for SqliteStore {
-    fn drop(&mut self) {
         self.writer.stop();
     }
 }

@@ -95,6 +95,12 @@ impl Writer {
     }
 }
 
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
 trait Job: Send {
     /// Runs inside the transaction.
     fn run(&mut self, connection: &Connection) -> Result<(), StoreError>;
