@@ -61,9 +61,16 @@ pub(crate) struct Case {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expect {
+    /// `null` is a value too: some calls have nothing to say.
+    #[serde(default, deserialize_with = "given")]
     pub(crate) ok: Option<Value>,
     pub(crate) error: Option<Value>,
     pub(crate) requests: Option<Value>,
+}
+
+/// A member that stands there, whatever its value.
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]

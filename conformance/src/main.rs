@@ -11,23 +11,27 @@ mod case;
 mod cases;
 mod exemption;
 mod fault;
+mod http_client;
 mod matching;
 mod outcome;
 mod report;
 mod rust_adapter;
+mod scenario;
 mod scripted;
+mod target;
 mod template;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use adapter::Face;
 use exemption::Exemptions;
 use fault::Fault;
 use outcome::{Outcome, Verdict};
 use report::Report;
+use target::{Access, Store, Supply};
 
 /// One set of answers for every SDK and any server.
 #[derive(Parser)]
@@ -59,9 +63,36 @@ struct RunOptions {
     /// Only these faces; all by default.
     #[arg(long = "via", value_enum)]
     faces: Vec<Face>,
+    /// Judge the server at this URL; without it the bundled one is started.
+    #[arg(long, requires_all = ["token", "signing_key"])]
+    base_url: Option<String>,
+    /// A read-write token of that server.
+    #[arg(long)]
+    token: Option<String>,
+    /// The key that the server signs with.
+    #[arg(long)]
+    signing_key: Option<String>,
+    /// The bundled server's stores; all that can be had by default.
+    #[arg(long = "store", value_enum)]
+    stores: Vec<StoreName>,
+    /// Only the cases, no server.
+    #[arg(long, conflicts_with = "scenarios_only")]
+    cases_only: bool,
+    /// Only the scenarios.
+    #[arg(long)]
+    scenarios_only: bool,
     /// Folder for conformance.md and junit.xml.
     #[arg(long)]
     report: Option<PathBuf>,
+}
+
+/// A store of the bundled server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StoreName {
+    /// Embedded.
+    Sqlite,
+    /// The one at `CHRONQ_TEST_DATABASE_URL`.
+    Postgres,
 }
 
 fn main() -> ExitCode {
@@ -86,6 +117,9 @@ fn list() -> Result<bool, Fault> {
     for case in case::load()? {
         println!("{}\t{}\t{}", case.id, case.requirement, case.comment);
     }
+    for scenario in scenario::load()? {
+        println!("{}\t{}\t{}", scenario.id, scenario.requirement, scenario.comment);
+    }
     Ok(true)
 }
 
@@ -100,11 +134,27 @@ fn run(options: &RunOptions) -> Result<bool, Fault> {
         [] => Face::ALL.into_iter().filter(|face| face.is_there()).collect(),
         chosen => chosen.to_vec(),
     };
+    let scenarios: Vec<_> = scenario::load()?
+        .into_iter()
+        .filter(|scenario| wanted(&scenario.id, &scenario.requirement))
+        .collect();
+    let supplies = supplies(options)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Fault::new(format!("no runtime: {error}")))?;
-    let outcomes = runtime.block_on(cases::run(&cases, &faces, &exemptions, &announce))?;
+    let outcomes = runtime.block_on(async {
+        let mut outcomes = Vec::new();
+        if !options.scenarios_only {
+            outcomes.extend(cases::run(&cases, &faces, &exemptions, &announce).await?);
+        }
+        if !options.cases_only && !scenarios.is_empty() {
+            for supply in &supplies {
+                outcomes.extend(scenario::run(&scenarios, &faces, supply, &announce).await?);
+            }
+        }
+        Ok::<_, Fault>(outcomes)
+    })?;
     let report = Report::new(outcomes);
     print!("{}", report.failures());
     println!("\n{}", report.table());
@@ -114,6 +164,40 @@ fn run(options: &RunOptions) -> Result<bool, Fault> {
     }
     println!("\n{}", report.closing_line());
     Ok(report.failed() == 0)
+}
+
+/// The targets to judge: the one that was named, else the bundled server on each store.
+fn supplies(options: &RunOptions) -> Result<Vec<Supply>, Fault> {
+    if let (Some(url), Some(token), Some(signing_key)) =
+        (&options.base_url, &options.token, &options.signing_key)
+    {
+        let access = Access { url: url.clone(), token: token.clone(), signing_key: signing_key.clone() };
+        return Ok(vec![Supply::Given(access)]);
+    }
+    let postgres = std::env::var("CHRONQ_TEST_DATABASE_URL").ok().filter(|url| !url.is_empty());
+    let chosen = |name: StoreName| options.stores.is_empty() || options.stores.contains(&name);
+    let mut stores = Vec::new();
+    if chosen(StoreName::Sqlite) {
+        stores.push(Store::Sqlite);
+    }
+    match postgres {
+        Some(url) if chosen(StoreName::Postgres) => stores.push(Store::Postgres(url)),
+        None if options.stores.contains(&StoreName::Postgres) => {
+            return Err(Fault::new("--store postgres needs CHRONQ_TEST_DATABASE_URL"));
+        }
+        Some(_) | None => {}
+    }
+    let program = server_program()?;
+    Ok(stores.into_iter().map(|store| Supply::Bundled { program: program.clone(), store }).collect())
+}
+
+/// The program `chronq`: `CHRONQ_SERVER_BIN`, else the one that was built beside us.
+fn server_program() -> Result<PathBuf, Fault> {
+    if let Some(path) = std::env::var_os("CHRONQ_SERVER_BIN") {
+        return Ok(path.into());
+    }
+    let own = std::env::current_exe().map_err(|error| Fault::new(format!("our own path: {error}")))?;
+    Ok(own.with_file_name("chronq"))
 }
 
 /// The progress line: failures as they come; everything else is in the table.
