@@ -134,10 +134,6 @@ impl Adapter {
         Self { face, running: None, next_id: 0 }
     }
 
-    pub(crate) const fn face(&self) -> Face {
-        self.face
-    }
-
     /// Asks, and waits for the answer.
     pub(crate) async fn ask(&mut self, op: Op, input: &Value) -> Reply {
         self.next_id += 1;

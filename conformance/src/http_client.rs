@@ -54,7 +54,7 @@ async fn exchange(authority: &str, outgoing: Outgoing) -> Result<Value, Fault> {
     for (name, value) in &parts.headers {
         headers.insert(name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into());
     }
-    Ok(answer(parts.status.as_u16(), headers, &body))
+    Ok(answer(parts.status.as_u16(), &headers, &body))
 }
 
 /// A request whose target no library would let through.
@@ -76,10 +76,10 @@ async fn raw(mut stream: TcpStream, authority: &str, outgoing: Outgoing) -> Resu
     let said = String::from_utf8_lossy(&said).into_owned();
     let status = said.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     let body = said.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    Ok(answer(status, Map::new(), body.as_bytes()))
+    Ok(answer(status, &Map::new(), body.as_bytes()))
 }
 
-fn answer(status: u16, headers: Map<String, Value>, body: &[u8]) -> Value {
+fn answer(status: u16, headers: &Map<String, Value>, body: &[u8]) -> Value {
     let text = String::from_utf8_lossy(body);
     let json: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
     json!({"status": status, "headers": headers, "body": text, "json": json})

@@ -1,4 +1,4 @@
-//! The table requirement × column, for the terminal, as Markdown and as JUnit.
+//! The table requirement × column, for the terminal, as Markdown and as `JUnit`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,22 +1,17 @@
-//! The Rust adapter: answers the questions of the suite with the crate `chronq` alone.
+//! The Rust adapter: answers the questions of the suite with the crate `chronq` alone, calls with its
+//! async client.
 
 use std::io::{BufRead, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use chronq::call::{Call, ClientConfig, Session, Spelling, error_to_json};
+use chronq::client::Client;
 use chronq::contract::Dialect;
 use chronq::error::{Error, ErrorKind};
-use chronq::exchange::{Exchange, Failure, Step};
-use chronq::mint::Mint;
 use chronq::signature::{Body, Delivery, Moment, Receiver, SignatureValue, Verified, whole_seconds};
 use chronq::{Destination, InvalidInput, Secret, duration};
-use http::{Request, Response};
-use http_body_util::{BodyExt, Full};
-use hyper_util::client::legacy::Client as HttpClient;
-use hyper_util::rt::TokioExecutor;
 use serde_json::{Map, Value, json};
 
 /// Why a question has no plain answer.
@@ -34,14 +29,13 @@ impl<T: Into<Error>> From<T> for Said {
 /// Answers line by line until stdin closes.
 pub(crate) fn serve() -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let http = HttpClient::builder(TokioExecutor::new()).build_http();
     let mut stdout = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let question: Value = serde_json::from_str(&line?)?;
         let input = &question["input"];
         let said = match question["op"].as_str().unwrap_or_default() {
             "verify" => verify(input),
-            "call" => runtime.block_on(call(&http, input)),
+            "call" => runtime.block_on(call(input)),
             "exchange" => exchange(input),
             "duration" => read_duration(input),
             "destination" => read_destination(input),
@@ -84,16 +78,12 @@ fn verify(input: &Value) -> Result<Value, Said> {
     let now = seconds("now", &input["now"])?.unwrap_or_else(|| now_ms() / 1_000);
     let tolerance = seconds("clock_tolerance", &input["clockToleranceSeconds"])?;
     let moment = Moment::at(now).with_tolerance(tolerance);
-    let verified = match &input["headers"] {
-        Value::Object(headers) => {
-            let pairs =
-                headers.iter().map(|(name, value)| signature(value).map(|value| (name.as_str(), value)));
-            receiver.verify_headers(pairs.collect::<Result<Vec<_>, _>>()?, body, url, moment)?
-        }
-        _ => {
-            let delivery = Delivery { signature: signature(&input["signature"])?, body, url };
-            receiver.verify(&delivery, moment)?
-        }
+    let verified = if let Some(headers) = input["headers"].as_object() {
+        let pairs = headers.iter().map(|(name, value)| (name.as_str(), signature(value)));
+        receiver.verify_headers(pairs, body, url, moment)?
+    } else {
+        let delivery = Delivery { signature: signature(&input["signature"]), body, url };
+        receiver.verify(&delivery, moment)?
     };
     Ok(verified_to_json(&verified))
 }
@@ -141,12 +131,12 @@ fn body(value: &Value) -> BodyInput {
     }
 }
 
-fn signature(value: &Value) -> Result<SignatureValue<'_>, Said> {
+fn signature(value: &Value) -> SignatureValue<'_> {
     match value {
-        Value::Null => Ok(SignatureValue::Absent),
-        Value::String(text) => Ok(text.into()),
+        Value::Null => SignatureValue::Absent,
+        Value::String(text) => text.into(),
         Value::Array(items) => items.iter().map(signature).collect(),
-        _ => Ok(SignatureValue::NotText),
+        _ => SignatureValue::NotText,
     }
 }
 
@@ -184,36 +174,9 @@ fn respell(options: &mut Value) {
     }
 }
 
-type Http = HttpClient<hyper_util::client::legacy::connect::HttpConnector, Full<Bytes>>;
-
-async fn call(http: &Http, input: &Value) -> Result<Value, Said> {
-    let config = config(input)?;
-    let mut exchange = Exchange::new(
-        read_call(input)?,
-        config.endpoint.clone(),
-        config.retry,
-        &mut Mint::new([7; 32], now_ms()),
-    );
-    loop {
-        match exchange.step() {
-            Step::Send(request) => {
-                let answer = tokio::time::timeout(config.timeout, send(http, *request)).await;
-                match answer.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
-                    Ok(response) => exchange.respond(&response, now_ms(), 0.5),
-                    Err(message) => exchange.fail(Failure { message, may_have_been_sent: true }, 0.5),
-                }
-            }
-            Step::Wait(wait) => tokio::time::sleep(wait).await,
-            Step::Done(result) => return Ok(result?.to_json()?),
-        }
-    }
-}
-
-async fn send(http: &Http, request: Request<Bytes>) -> Result<Response<Bytes>, String> {
-    let response = http.request(request.map(Full::new)).await.map_err(|error| error.to_string())?;
-    let (parts, body) = response.into_parts();
-    let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
-    Ok(Response::from_parts(parts, body))
+async fn call(input: &Value) -> Result<Value, Said> {
+    let client = Client::from_config(config(input)?)?;
+    Ok(client.execute(read_call(input)?).await?.to_json()?)
 }
 
 /// Virtual time: the script says what comes back, when, and with what jitter. The answer lists every

@@ -67,8 +67,7 @@ struct Bundled {
     store: Store,
     data: PathBuf,
     child: Child,
-    // Held open: the server ends when it closes, also when we are killed.
-    _stdin: Option<ChildStdin>,
+    stdin: Option<ChildStdin>,
 }
 
 impl Supply {
@@ -95,8 +94,7 @@ impl Supply {
             Self::Bundled { program, store } => {
                 let data = std::env::temp_dir().join(format!("chronq-{}-{name}", std::process::id()));
                 let (access, child, stdin) = launch(program, store, &data).await?;
-                let bundled =
-                    Bundled { program: program.clone(), store: store.clone(), data, child, _stdin: stdin };
+                let bundled = Bundled { program: program.clone(), store: store.clone(), data, child, stdin };
                 Ok(Target { access, bundled: Some(bundled) })
             }
         }
@@ -117,14 +115,15 @@ impl Target {
         let (access, child, stdin) = launch(&bundled.program, &bundled.store, &bundled.data).await?;
         self.access = access;
         bundled.child = child;
-        bundled._stdin = stdin;
+        bundled.stdin = stdin;
         Ok(())
     }
 }
 
 impl Drop for Bundled {
     fn drop(&mut self) {
-        // The child is killed by its own drop; what is left is its folder.
+        // A server ends when its stdin closes, also when we are killed; killed here, it ends at once.
+        drop(self.stdin.take());
         let _ = self.child.start_kill();
         let _ = std::fs::remove_dir_all(&self.data);
     }

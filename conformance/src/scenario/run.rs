@@ -207,7 +207,7 @@ impl Stage<'_> {
                 let outgoing = Outgoing {
                     method: "POST".to_owned(),
                     target: "/dev/clock/advance".to_owned(),
-                    headers: self.headers(&Map::new(), &self.variables.fill(&json!("{{token}}"))?, true),
+                    headers: headers_to_send(&Map::new(), &self.variables.fill(&json!("{{token}}"))?, true),
                     body: json!({"ms": ms}).to_string().into(),
                 };
                 let got = http_client::send(&self.target().access().url, outgoing).await?;
@@ -245,24 +245,6 @@ impl Stage<'_> {
         }
     }
 
-    fn headers(&self, given: &Map<String, Value>, token: &Value, json: bool) -> Vec<(String, String)> {
-        let mut headers: Vec<(String, String)> = Vec::new();
-        for (name, value) in given {
-            // A list sends the header once for each.
-            let values = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
-            headers.extend(
-                values.iter().map(|value| (name.clone(), value.as_str().unwrap_or_default().to_owned())),
-            );
-        }
-        if let Some(token) = token.as_str() {
-            headers.push(("authorization".to_owned(), format!("Bearer {token}")));
-        }
-        if json && !given.keys().any(|name| name.eq_ignore_ascii_case("content-type")) {
-            headers.push(("content-type".to_owned(), "application/json".to_owned()));
-        }
-        headers
-    }
-
     async fn http(
         &mut self,
         step: &Step,
@@ -282,7 +264,7 @@ impl Stage<'_> {
             _ => Bytes::new(),
         };
         let headers = headers.as_object().cloned().unwrap_or_default();
-        let headers = self.headers(&headers, &token, json.is_some());
+        let headers = headers_to_send(&headers, &token, json.is_some());
         let shown: Vec<_> = headers.iter().filter(|(name, _)| name != "authorization").collect();
         let input =
             json!({"method": method, "path": path, "headers": shown, "body": String::from_utf8_lossy(&sent)});
@@ -370,4 +352,21 @@ impl Stage<'_> {
 fn compare(input: Value, wanted: Value, got: Value) -> Result<(), Miss> {
     let differences = differences(&wanted, &got);
     if differences.is_empty() { Ok(()) } else { Err(Miss { input, wanted, got, differences }) }
+}
+
+/// Headers of a request by hand; a list sends its header once for each item.
+fn headers_to_send(given: &Map<String, Value>, token: &Value, json: bool) -> Vec<(String, String)> {
+    let mut headers: Vec<(String, String)> = Vec::new();
+    for (name, value) in given {
+        let values = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
+        headers
+            .extend(values.iter().map(|value| (name.clone(), value.as_str().unwrap_or_default().to_owned())));
+    }
+    if let Some(token) = token.as_str() {
+        headers.push(("authorization".to_owned(), format!("Bearer {token}")));
+    }
+    if json && !given.keys().any(|name| name.eq_ignore_ascii_case("content-type")) {
+        headers.push(("content-type".to_owned(), "application/json".to_owned()));
+    }
+    headers
 }
