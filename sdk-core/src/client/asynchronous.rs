@@ -101,8 +101,8 @@ macro_rules! asynchronous {
             $(
                 $(#[$meta])*
                 pub async fn $name(&self, $($arg: $type),*) -> Result<$output, Error> {
-                    let operation = (|| -> Result<_, Error> { $body })()?;
-                    self.execute(operation).await
+                    let operation: Result<_, Error> = $body;
+                    self.execute(operation?).await
                 }
             )+
             $(
@@ -124,8 +124,8 @@ macro_rules! asynchronous {
                 $(
                     $(#[$call_meta])*
                     pub async fn $call(&self, $($call_arg: $call_type),*) -> Result<$call_output, Error> {
-                        let operation = (|| -> Result<_, Error> { $call_body })()?;
-                        self.client.execute(operation).await
+                        let operation: Result<_, Error> = $call_body;
+                        self.client.execute(operation?).await
                     }
                 )+
             }

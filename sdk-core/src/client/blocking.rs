@@ -124,8 +124,8 @@ macro_rules! blocking {
             $(
                 $(#[$meta])*
                 pub fn $name(&self, $($arg: $type),*) -> Result<$output, Error> {
-                    let operation = (|| -> Result<_, Error> { $body })()?;
-                    self.execute(operation)
+                    let operation: Result<_, Error> = $body;
+                    self.execute(operation?)
                 }
             )+
             $(
@@ -147,8 +147,8 @@ macro_rules! blocking {
                 $(
                     $(#[$call_meta])*
                     pub fn $call(&self, $($call_arg: $call_type),*) -> Result<$call_output, Error> {
-                        let operation = (|| -> Result<_, Error> { $call_body })()?;
-                        self.client.execute(operation)
+                        let operation: Result<_, Error> = $call_body;
+                        self.client.execute(operation?)
                     }
                 )+
             }

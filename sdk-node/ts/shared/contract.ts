@@ -23,6 +23,24 @@ export const MESSAGE_STATES = [
 /** Where a message stands. */
 export type MessageState = (typeof MESSAGE_STATES)[number];
 
+/** Every Missed, in the order of the contract. */
+export const MISSEDS = [
+  "skip",
+  "once",
+] as const;
+/** What becomes of runs that came due while nothing ran. */
+export type Missed = (typeof MISSEDS)[number];
+
+/** Every AckStatus, in the order of the contract. */
+export const ACK_STATUSES = [
+  "completed",
+  "failed",
+  "retry",
+  "dlq",
+] as const;
+/** What became of a message of the log. */
+export type AckStatus = (typeof ACK_STATUSES)[number];
+
 /** Every TimerStatus, in the order of the contract. */
 export const TIMER_STATUSES = [
   "scheduled",

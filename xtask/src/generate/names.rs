@@ -1,9 +1,10 @@
 //! What is generated, in no particular language.
 
 use chronq::contract::{
-    Dialect, ErrorCode, KeyMatch, MessageState, Method, SignatureErrorCode, TimerReason, TimerStatus,
+    Dialect, ErrorCode, KeyMatch, MessageState, Method, Missed, SignatureErrorCode, TimerReason, TimerStatus,
     UrlDifference, headers, limits,
 };
+use chronq::log::AckStatus;
 
 /// A closed set of words.
 pub(super) struct Words {
@@ -20,7 +21,7 @@ pub(super) struct Constant<T> {
 }
 
 /// The closed sets that users meet.
-pub(super) fn words() -> [Words; 9] {
+pub(super) fn words() -> [Words; 11] {
     fn set<T: Copy>(
         name: &'static str,
         about: &'static str,
@@ -32,6 +33,8 @@ pub(super) fn words() -> [Words; 9] {
     [
         set("Method", "Method of a delivery or callback.", Method::ALL, Method::as_str),
         set("MessageState", "Where a message stands.", MessageState::ALL, MessageState::as_str),
+        set("Missed", "What becomes of runs that came due while nothing ran.", Missed::ALL, Missed::as_str),
+        set("AckStatus", "What became of a message of the log.", AckStatus::ALL, AckStatus::as_str),
         set("TimerStatus", "What became of one timer operation.", TimerStatus::ALL, TimerStatus::as_str),
         set(
             "SignatureErrorCode",

@@ -26,11 +26,11 @@ impl Venv {
 
 /// The oldest Python that the package supports or newer: `python3.11` first, because CI has it.
 pub(crate) fn interpreter() -> Result<&'static str, Failure> {
-    const CHECK: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
-    ["python3.11", "python3.12", "python3.13", "python3.10", "python3"]
+    const CHECK: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
+    ["python3.11", "python3.12", "python3.13", "python3.14", "python3"]
         .into_iter()
         .find(|python| Run::new(python).args(["-c", CHECK]).succeeds())
-        .ok_or_else(|| Failure::new("Python 3.10 or newer is needed"))
+        .ok_or_else(|| Failure::new("Python 3.11 or newer is needed"))
 }
 
 /// Makes the environment and builds the package into it.
