@@ -30,11 +30,6 @@ pub(crate) fn state_of(code: i16) -> Result<MessageState, StoreError> {
         .ok_or_else(|| StoreError::Corrupt(format!("state {code}")))
 }
 
-/// The state of a message that waits after so many retries.
-pub(crate) const fn waiting_state(retried: i64) -> MessageState {
-    if retried == 0 { MessageState::Created } else { MessageState::Retry }
-}
-
 pub(crate) fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Internal(format!("cannot be stored: {error}")))
 }

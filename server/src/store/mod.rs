@@ -26,6 +26,8 @@ pub mod front;
 mod ids;
 mod migrations;
 mod sqlite;
+#[cfg(test)]
+mod suite;
 mod topology;
 pub mod types;
 mod url;
