@@ -1,71 +1,14 @@
 //! Against `jsonwebtoken`, an independent implementation: whatever we accept, it accepts too, and what it
 //! signs, we verify. (PyJWT and jose are asked by conformance/differential.)
 
+#[path = "signing/hs256.rs"]
+mod hs256;
 mod signing;
 
-use std::sync::Once;
-
 use chronq::signature::{Delivery, Receiver};
-use hmac::{Hmac, KeyInit, Mac};
-use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
-use jsonwebtoken::errors::ErrorKind;
-use jsonwebtoken::signature::{Error as SignatureError, Signer, Verifier};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::{Value, json};
-use sha2::Sha256;
 use signing::{BODY, Claims, HEADER, KEY, URL, body_hash, sign};
-
-/// The one algorithm of the contract, so that no backend with RSA and curves is needed.
-struct Hs256(Vec<u8>);
-
-impl Hs256 {
-    fn mac(&self, message: &[u8]) -> Hmac<Sha256> {
-        let mut mac = Hmac::new_from_slice(&self.0).unwrap();
-        mac.update(message);
-        mac
-    }
-}
-
-impl Signer<Vec<u8>> for Hs256 {
-    fn try_sign(&self, message: &[u8]) -> Result<Vec<u8>, SignatureError> {
-        Ok(self.mac(message).finalize().into_bytes().to_vec())
-    }
-}
-
-impl Verifier<Vec<u8>> for Hs256 {
-    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), SignatureError> {
-        self.mac(message).verify_slice(signature).map_err(|_| SignatureError::new())
-    }
-}
-
-impl JwtSigner for Hs256 {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::HS256
-    }
-}
-
-impl JwtVerifier for Hs256 {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::HS256
-    }
-}
-
-static PROVIDER: CryptoProvider = CryptoProvider {
-    signer_factory: |algorithm, key| match algorithm {
-        Algorithm::HS256 => Ok(Box::new(Hs256(key.as_bytes().to_vec()))),
-        _ => Err(ErrorKind::InvalidAlgorithm.into()),
-    },
-    verifier_factory: |algorithm, key| match algorithm {
-        Algorithm::HS256 => Ok(Box::new(Hs256(key.try_get_as_bytes()?.to_vec()))),
-        _ => Err(ErrorKind::InvalidAlgorithm.into()),
-    },
-    key_utils: KeyUtils::new_unimplemented(),
-};
-
-fn install() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| PROVIDER.install_default().unwrap());
-}
 
 /// `jsonwebtoken` reads the clock itself, so these deliveries are of now.
 fn now() -> i64 {
@@ -83,7 +26,7 @@ fn ours(token: &str, now: i64) -> Result<(), &'static str> {
 }
 
 fn theirs(token: &str) -> Result<Value, jsonwebtoken::errors::Error> {
-    install();
+    hs256::install();
     let mut validation = Validation::new(Algorithm::HS256);
     validation.leeway = 0;
     validation.validate_nbf = true;
@@ -96,7 +39,7 @@ fn theirs(token: &str) -> Result<Value, jsonwebtoken::errors::Error> {
 
 #[test]
 fn what_jsonwebtoken_signs_we_verify() {
-    install();
+    hs256::install();
     let now = now();
     let claims = json!({
         "iss": "chronq", "sub": URL, "iat": now, "nbf": now - 5, "exp": now + 300,
