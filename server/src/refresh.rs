@@ -10,7 +10,7 @@ use crate::store::StoreError;
 
 /// A change elsewhere acts here within a minute (contract/http-queue.md, "Operations"); a quarter of
 /// it leaves room for a store that fails once or twice.
-const EVERY: Duration = Duration::from_secs(15);
+pub const EVERY: Duration = Duration::from_secs(15);
 
 /// Runs until the server stops.
 pub async fn run(state: AppState) {

@@ -1,0 +1,11 @@
+//! Schedules, tokens, signing keys, metrics and the description of the routes, over raw HTTP against
+//! a server that was started whole.
+
+mod command_line;
+mod keys;
+mod log;
+mod metrics;
+mod openapi;
+mod schedules;
+mod server;
+mod tokens;

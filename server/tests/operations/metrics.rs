@@ -1,0 +1,46 @@
+//! contract/http-queue.md, "Operations": metrics.
+
+use serde_json::json;
+
+use crate::server::{ADMIN, call, call_as, start};
+
+#[tokio::test]
+async fn metrics_are_prometheus_text_for_a_token_that_may_read() {
+    let server = start().await;
+    let answer = call(&server, "GET", "/metrics", None).await;
+    assert_eq!(answer.status, 200);
+    assert!(answer.head.contains("content-type: text/plain; version=0.0.4"), "{}", answer.head);
+    for line in [
+        "# TYPE chronq_queue_runs_finished gauge",
+        "chronq_queue_runs_finished{queue=\"default\"} 0",
+        "chronq_queue_runs_succeeded{queue=\"default\"} 0",
+        "chronq_build_info{version=",
+        "chronq_process_start_time_seconds ",
+    ] {
+        assert!(answer.body.contains(line), "{line} in {}", answer.body);
+    }
+    assert!(!answer.body.contains(ADMIN));
+    assert_eq!(call_as(&server, None, "GET", "/metrics", None).await.status, 401);
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn every_line_is_a_comment_or_a_sample_and_no_metric_stands_twice() {
+    let server = start().await;
+    let queue = json!({ "name": "n", "cron": "@daily", "url": "http://127.0.0.1:9/" });
+    assert_eq!(call(&server, "POST", "/v2/schedules", Some(queue)).await.status, 201);
+    let text = call(&server, "GET", "/metrics", None).await.body;
+    assert!(text.contains("chronq_queue_messages_waiting{queue=\"n\"} 0"), "{text}");
+    let mut types = std::collections::BTreeSet::new();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let name = kind.split(' ').next().expect("a name");
+            assert!(types.insert(name.to_owned()), "{name} stands twice");
+        } else if !line.starts_with("# HELP ") {
+            let (name, value) = line.rsplit_once(' ').expect("a sample");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+            assert!(name.starts_with("chronq_") || name.starts_with("queen_"), "{line}");
+        }
+    }
+    server.shutdown().await;
+}

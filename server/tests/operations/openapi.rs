@@ -1,0 +1,57 @@
+//! Every route is in the description, and nothing else is.
+
+use std::collections::BTreeSet;
+
+use chronq_server::{Running, routes};
+
+use crate::server::{call_as, start};
+
+const METHODS: [&str; 5] = ["GET", "PUT", "POST", "PATCH", "DELETE"];
+
+/// The paths that the router knows, as its debug output shows them.
+fn routed_paths(server: &Running) -> BTreeSet<String> {
+    let debug = format!("{:?}", routes::router(server.state().clone()));
+    let quoted = debug.split('"').skip(1).step_by(2);
+    quoted.filter(|text| text.starts_with('/') && !text.starts_with("/dev/")).map(str::to_owned).collect()
+}
+
+/// Parameters have other names on both sides: `/v2/messages/{}`.
+fn shape(path: &str) -> String {
+    let segment = |segment: &str| if segment.starts_with('{') { "{}".to_owned() } else { segment.to_owned() };
+    path.split('/').map(segment).collect::<Vec<_>>().join("/")
+}
+
+#[tokio::test]
+async fn every_route_is_in_the_description() {
+    let server = start().await;
+    let document = call_as(&server, None, "GET", "/openapi.json", None).await;
+    assert_eq!(document.status, 200);
+    let document = document.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(document, chronq_server::openapi::document());
+
+    let mut described = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        for method in operations.as_object().expect("operations").keys() {
+            described.insert((shape(path), method.to_ascii_uppercase()));
+        }
+    }
+    let mut routed = BTreeSet::new();
+    let paths = routed_paths(&server);
+    assert!(paths.contains("/openapi.json"), "the router shows its paths: {paths:?}");
+    for path in paths {
+        let example = path.split('/').map(|part| if part.starts_with('{') { "x" } else { part });
+        let example = example.collect::<Vec<_>>().join("/");
+        for method in METHODS {
+            let answer = call_as(&server, None, method, &example, None).await;
+            // The router's fallback stands among its paths.
+            let is_fallback = answer.status == 404 && answer.body.contains("no route");
+            if answer.status != 405 && !is_fallback {
+                routed.insert((shape(&path), method.to_owned()));
+            }
+        }
+    }
+    let missing: Vec<_> = routed.difference(&described).collect();
+    assert!(missing.is_empty(), "not described: {missing:?}");
+    server.shutdown().await;
+}

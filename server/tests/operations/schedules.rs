@@ -1,0 +1,282 @@
+//! contract/http-queue.md, "Schedules".
+
+use chronq::Name;
+use chronq::queue::QueueSettings;
+use chronq_server::Running;
+use chronq_server::config::Database;
+use chronq_server::store::types::event::{EventFilter, Message};
+
+use serde_json::{Value, json};
+
+use crate::server::{call, eventually, start, start_on};
+
+const SCHEDULES: &str = "/v2/schedules";
+const DAY_MS: u64 = 86_400_000;
+
+fn nightly() -> Value {
+    json!({ "name": "nightly", "cron": "0 3 * * *", "url": "http://127.0.0.1:9/report" })
+}
+
+fn with(field: &str, value: Value) -> Value {
+    let mut schedule = nightly();
+    schedule[field] = value;
+    schedule
+}
+
+async fn put(server: &Running, schedule: Value) -> Value {
+    let answer = call(server, "POST", SCHEDULES, Some(schedule)).await;
+    assert!(matches!(answer.status, 200 | 201), "{answer:?}");
+    answer.json()
+}
+
+async fn get(server: &Running, name: &str) -> Value {
+    call(server, "GET", &format!("{SCHEDULES}/{name}"), None).await.json()
+}
+
+/// The messages of a schedule's runs, newest first.
+async fn runs(server: &Running, name: &str) -> Vec<Message> {
+    let schedule = Some(Name::parse("name", name).expect("a name"));
+    let filter = EventFilter { schedule, limit: 100, ..EventFilter::default() };
+    server.state().store.events(filter).await.expect("store").messages
+}
+
+async fn advance(server: &Running, ms: u64) {
+    let answer = call(server, "POST", "/dev/clock/advance", Some(json!({ "ms": ms }))).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+/// Advances to just after the schedule's next run.
+async fn advance_to_next_run(server: &Running, name: &str) {
+    let next = get(server, name).await["nextRunAt"].as_i64().expect("a next run");
+    let wait = u64::try_from(next - server.state().clock.now_ms()).unwrap_or(0);
+    advance(server, wait).await;
+}
+
+async fn moved_on(server: &Running, name: &str, from: &Value) -> Value {
+    let now = server.state().clock.now_ms();
+    eventually("the schedule's move to its next run", || async {
+        let schedule = get(server, name).await;
+        let next = schedule["nextRunAt"].as_i64().unwrap_or(i64::MAX);
+        (schedule["nextRunAt"] != from["nextRunAt"] && next > now).then_some(schedule)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_put_is_201_when_made_and_200_when_changed() {
+    let server = start().await;
+    let made = call(&server, "POST", SCHEDULES, Some(nightly())).await;
+    assert_eq!(made.status, 201);
+    let made = made.json();
+    for (field, value) in [
+        ("name", json!("nightly")),
+        ("cron", json!("0 3 * * *")),
+        ("url", json!("http://127.0.0.1:9/report")),
+        ("method", json!("POST")),
+        ("headers", json!({})),
+        ("body", json!("")),
+        ("timezone", json!("UTC")),
+        ("missed", json!("skip")),
+        ("timeoutMs", json!(30_000)),
+        ("queue", json!("nightly")),
+        ("enabled", json!(true)),
+        ("description", json!(null)),
+        ("failureCallback", json!(null)),
+        ("lastRunAt", json!(null)),
+    ] {
+        assert_eq!(made[field], value, "{field}");
+    }
+    assert_eq!(made["nextRunAt"].as_i64().expect("a next run") % 86_400_000, 3 * 3_600_000);
+
+    let changed = call(&server, "POST", SCHEDULES, Some(with("timezone", json!("America/Chicago")))).await;
+    assert_eq!(changed.status, 200);
+    let changed = changed.json();
+    assert_eq!(changed["createdAt"], made["createdAt"]);
+    assert_ne!(changed["nextRunAt"], made["nextRunAt"]);
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn schedules_are_listed_read_and_deleted_by_name() {
+    let server = start().await;
+    let one = put(&server, nightly()).await;
+    let other = put(&server, with("name", json!("another"))).await;
+    assert_eq!(call(&server, "GET", SCHEDULES, None).await.json(), json!([other, one]));
+    assert_eq!(get(&server, "nightly").await, one);
+    let path = format!("{SCHEDULES}/nightly");
+    assert_eq!(call(&server, "DELETE", &path, None).await.status, 200);
+    for (method, path) in [("GET", path.clone()), ("DELETE", path.clone()), ("POST", format!("{path}/run"))] {
+        let missing = call(&server, method, &path, None).await;
+        assert_eq!((missing.status, missing.error()), (404, "unknown schedule: \"nightly\"".to_owned()));
+    }
+    assert_eq!(call(&server, "GET", &format!("{SCHEDULES}/%20"), None).await.status, 404);
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_field_outside_the_contract_is_a_400_that_names_it() {
+    let server = start().await;
+    for (field, value, part) in [
+        ("name", json!("a b"), "name must be 1 to 64"),
+        ("cron", json!("0 25 * * *"), "cron must be five cron fields"),
+        ("cron", json!("0 0 30 2 *"), "cron must run at least once from now on"),
+        ("cron", json!("FREQ=DAILY;UNTIL=20200101T000000Z"), "cron must"),
+        ("timezone", json!("CST"), "timezone must be an IANA name"),
+        ("url", json!("report"), "url must be an absolute URL, got \"report\""),
+        ("url", json!("http://169.254.169.254/latest"), "url must not lead to an address"),
+        ("failureCallback", json!("http://0xa9fea9fe/"), "failureCallback must not lead to an address"),
+        ("queue", json!("webhoks"), "unknown queue: \"webhoks\""),
+        ("missed", json!("all"), "missed must be one of skip, once, got \"all\""),
+        ("timeoutMs", json!(7_200_001), "timeoutMs must be at most 2h"),
+        ("colour", json!("red"), "unknown field \"colour\""),
+    ] {
+        let answer = call(&server, "POST", SCHEDULES, Some(with(field, value))).await;
+        assert_eq!(answer.status, 400, "{field}: {answer:?}");
+        assert!(answer.error().contains(part), "{part} in {answer:?}");
+    }
+    assert_eq!(call(&server, "GET", SCHEDULES, None).await.json(), json!([]));
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_schedule_without_a_queue_gets_its_own() {
+    let server = start().await;
+    let own = put(&server, nightly()).await;
+    assert_eq!(own["queue"], "nightly");
+    let name = Name::parse("name", "nightly").expect("a name");
+    assert!(server.state().store.queue(&name).await.expect("store").is_some());
+    let named = put(&server, with("queue", json!("default"))).await;
+    assert_eq!(named["queue"], "default");
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn run_now_makes_one_run_with_the_schedule_s_name_as_label() {
+    let server = start().await;
+    put(&server, with("enabled", json!(false))).await;
+    let ran = call(&server, "POST", &format!("{SCHEDULES}/nightly/run"), None).await;
+    assert_eq!(ran.status, 200, "{ran:?}");
+    let ran = ran.json();
+    assert_eq!(ran["queue"], "nightly");
+    let made = runs(&server, "nightly").await;
+    assert_eq!(made.len(), 1);
+    assert_eq!(ran["messageId"], made[0].id.to_string());
+    assert_eq!(made[0].labels, ["nightly"]);
+    assert_eq!(made[0].destination.as_str(), "http://127.0.0.1:9/report");
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_schedule_runs_when_it_is_due_and_moves_on() {
+    let server = start().await;
+    let made = put(&server, nightly()).await;
+    advance_to_next_run(&server, "nightly").await;
+    let after = moved_on(&server, "nightly", &made).await;
+    assert_eq!(runs(&server, "nightly").await.len(), 1);
+    assert!(after["lastRunAt"].as_i64() >= made["nextRunAt"].as_i64());
+    let day = i64::try_from(DAY_MS).expect("in range");
+    assert_eq!(after["nextRunAt"].as_i64(), made["nextRunAt"].as_i64().map(|next| next + day));
+    advance_to_next_run(&server, "nightly").await;
+    moved_on(&server, "nightly", &after).await;
+    assert_eq!(runs(&server, "nightly").await.len(), 2);
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_clock_moved_past_several_runs_makes_one() {
+    let server = start().await;
+    let made = put(&server, nightly()).await;
+    advance(&server, 5 * DAY_MS).await;
+    moved_on(&server, "nightly", &made).await;
+    assert_eq!(runs(&server, "nightly").await.len(), 1);
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_rrule_that_ended_is_due_no_more() {
+    let server = start().await;
+    let made = put(&server, with("cron", json!("FREQ=DAILY;COUNT=2"))).await;
+    advance(&server, DAY_MS).await;
+    let ended = eventually("the last run", || async {
+        let schedule = get(&server, "nightly").await;
+        schedule["nextRunAt"].is_null().then_some(schedule)
+    })
+    .await;
+    assert!(ended["lastRunAt"].as_i64() >= made["nextRunAt"].as_i64());
+    assert_eq!(runs(&server, "nightly").await.len(), 1);
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_disabled_schedule_has_no_next_run() {
+    let server = start().await;
+    let made = put(&server, with("enabled", json!(false))).await;
+    assert_eq!(made["nextRunAt"], Value::Null);
+    assert!(put(&server, nightly()).await["nextRunAt"].is_i64());
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_disabled_queue_refuses_cron_runs_and_the_schedule_moves_on() {
+    let server = start().await;
+    let queue = Name::parse("name", "orders").expect("a name");
+    let settings = QueueSettings { enabled: Some(false), ..QueueSettings::default() };
+    server.state().store.put_queue(queue, settings).await.expect("store");
+    let made = put(&server, with("queue", json!("orders"))).await;
+    advance_to_next_run(&server, "nightly").await;
+    moved_on(&server, "nightly", &made).await;
+    assert_eq!(runs(&server, "nightly").await.len(), 0);
+    let by_hand = call(&server, "POST", &format!("{SCHEDULES}/nightly/run"), None).await;
+    assert_eq!((by_hand.status, by_hand.error()), (400, "queue is disabled: \"orders\"".to_owned()));
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_edit_applies_to_the_next_run() {
+    let server = start().await;
+    let made = put(&server, nightly()).await;
+    put(&server, with("url", json!("http://127.0.0.1:9/edited"))).await;
+    advance_to_next_run(&server, "nightly").await;
+    moved_on(&server, "nightly", &made).await;
+    let made = runs(&server, "nightly").await;
+    assert_eq!(made.len(), 1);
+    assert_eq!(made[0].destination.as_str(), "http://127.0.0.1:9/edited");
+    server.shutdown().await;
+}
+
+/// A server that starts an hour after the schedule was due, nothing having run in between.
+async fn started_late(folder: &std::path::Path, missed: &str) -> (Running, Value) {
+    let database = || Database::Sqlite(folder.join("chronq.sqlite"));
+    let server = start_on(database()).await;
+    put(&server, with("missed", json!(missed))).await;
+    let stored = server.state().store.schedules().await.expect("store").remove(0);
+    let late = server.state().clock.now_ms() - 3_600_000;
+    server.shutdown().await;
+    // What the first server would have left behind, had it been stopped for an hour.
+    let url = chronq_server::store::DatabaseUrl::Sqlite(folder.join("chronq.sqlite"));
+    let clock = chronq_server::store::Clock::new();
+    let store =
+        chronq_server::store::open(&url, chronq_server::store::Role::Tool, clock).await.expect("store");
+    store.put_schedule(stored.spec, Some(late)).await.expect("store");
+    store.close().await;
+    (start_on(database()).await, json!({ "nextRunAt": late }))
+}
+
+#[tokio::test]
+async fn missed_once_makes_one_catch_up_run_for_all_that_came_due() {
+    let folder = tempfile::tempdir().expect("folder");
+    let (server, before) = started_late(folder.path(), "once").await;
+    moved_on(&server, "nightly", &before).await;
+    assert_eq!(runs(&server, "nightly").await.len(), 1);
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn missed_skip_makes_none() {
+    let folder = tempfile::tempdir().expect("folder");
+    let (server, before) = started_late(folder.path(), "skip").await;
+    let after = moved_on(&server, "nightly", &before).await;
+    assert_eq!(runs(&server, "nightly").await.len(), 0);
+    assert_eq!(after["lastRunAt"], Value::Null);
+    server.shutdown().await;
+}
