@@ -1,0 +1,87 @@
+//! Delivers messages: claims what is due, makes the attempt, decides what follows, settles.
+//!
+//! Nothing is held open during an attempt: the claim is a lease, and a settlement is conditional on
+//! it. So a process that dies loses its leases, and the attempts are made again (at least once).
+
+mod attempt;
+mod callback;
+mod decide;
+mod engine;
+mod rescuer;
+mod settler;
+mod slots;
+
+use std::sync::Arc;
+
+pub use slots::Reservation;
+
+use crate::state::AppState;
+use crate::store::types::claim::Claimed;
+use settler::Settler;
+use slots::{Slot, Slots};
+
+/// How long a claim holds beyond its attempt's own bound: the time to settle in, milliseconds.
+pub const LEASE_MS: u64 = 15_000;
+
+/// What the engine's loops and the publishing routes share.
+#[derive(Debug, Default)]
+pub struct Engine {
+    slots: Slots,
+    settler: Settler,
+    callbacks: callback::Callbacks,
+}
+
+impl Engine {
+    /// Reserves up to `wanted` deliveries of a queue, so that messages which are due at once can be
+    /// taken over from their own `enqueue` without being read again. None are given while older
+    /// messages of the queue wait: those go first.
+    pub fn reserve(&self, queue: &chronq::Name, wanted: usize) -> Reservation {
+        self.slots.reserve_for_publish(queue, wanted)
+    }
+
+    /// Deliveries in flight or reserved.
+    pub fn in_flight(&self) -> usize {
+        self.slots.used()
+    }
+}
+
+/// Starts the loops.
+pub(crate) fn start(state: &AppState) {
+    let background = &state.background;
+    background.supervise("delivery engine", {
+        let state = state.clone();
+        move || engine::run(state.clone())
+    });
+    background.supervise("rescuer", {
+        let state = state.clone();
+        move || rescuer::run(state.clone())
+    });
+}
+
+/// Makes the attempts of claimed messages, each in its reserved place; what was reserved and not
+/// needed is given back.
+pub(crate) fn deliver(state: &AppState, mut places: Reservation, claimed: Vec<Claimed>) {
+    for message in claimed {
+        // A store that hands over more than was reserved would be wrong, but the message must not wait
+        // for its lease to pass.
+        let slot = places.take().unwrap_or_else(|| state.engine.slots.force(&message.queue));
+        let state = state.clone();
+        let background = state.background.clone();
+        background.spawn(async move { deliver_one(&state, slot, message).await });
+    }
+}
+
+async fn deliver_one(state: &AppState, slot: Slot, message: Claimed) {
+    if state.clock.now_ms() >= message.lease_until {
+        // Another process may have it by now.
+        return;
+    }
+    let attempt = attempt::make(state, &message).await;
+    // The destination is free again: the next message need not wait for the commit.
+    drop(slot);
+    let verdict = decide::decide(&message, &attempt, decide::wall_ms(), decide::jitter());
+    let message = Arc::new(message);
+    let response = attempt.kept();
+    let settled = state.engine.settler.settle(state, &message, response.clone(), verdict).await;
+    callback::after(state, &message, &response, verdict, settled);
+}

@@ -1,0 +1,24 @@
+//! Puts back what a dead process had claimed.
+
+use std::time::Duration;
+
+use crate::state::AppState;
+
+/// How often leases are looked at.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Runs until the server stops.
+pub(super) async fn run(state: AppState) {
+    let stop = state.background.stop().clone();
+    loop {
+        match state.store.rescue().await {
+            Ok(0) => {}
+            Ok(count) => tracing::warn!(count, "claims had passed without a settlement; those attempts are made again"),
+            Err(error) => tracing::warn!(%error, "cannot look for passed claims"),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL) => {}
+            () = stop.cancelled() => return,
+        }
+    }
+}
