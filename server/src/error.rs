@@ -6,6 +6,7 @@ use chronq::InvalidInput;
 use chronq::contract::{ErrorCode, MessageState};
 use http::{HeaderValue, StatusCode, header};
 
+use crate::service::Refusal;
 use crate::store::StoreError;
 
 /// A refusal. The queue's routes put the sentence into `error`; the timer routes put a code there
@@ -105,6 +106,21 @@ impl ApiError {
 impl From<InvalidInput> for ApiError {
     fn from(error: InvalidInput) -> Self {
         Self::bad_request(error.to_string())
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Invalid(input) => input.into(),
+            Refusal::Store(error) => error.into(),
+            Refusal::NotFound { .. } => Self::not_found(refusal.to_string()),
+            Refusal::WrongState { state, .. } => Self::conflict(refusal.to_string(), state),
+            Refusal::InUse(_) => Self::new(StatusCode::CONFLICT, refusal.to_string()),
+            Refusal::UnknownQueue(_) | Refusal::QueueDisabled(_) | Refusal::EmptyGroup(_) => {
+                Self::bad_request(refusal.to_string())
+            }
+        }
     }
 }
 

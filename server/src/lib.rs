@@ -9,6 +9,7 @@
 pub mod auth;
 pub mod cli;
 pub mod config;
+pub mod delivery;
 pub mod dev;
 pub mod egress;
 pub mod error;
@@ -24,6 +25,7 @@ pub mod signing;
 pub mod state;
 pub mod store;
 pub mod supervise;
+pub mod testing;
 
 pub use config::Config;
 pub use serve::{Running, Server, StartError};

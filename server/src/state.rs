@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::auth::Credentials;
 use crate::config::{Config, Database, Mode};
+use crate::delivery::{self, Engine};
 use crate::dev::inbox::Inboxes;
 use crate::egress::Egress;
 use crate::serve::{Secrets, StartError};
@@ -31,6 +32,8 @@ pub struct App {
     pub signing_keys: SigningKeys,
     /// Its outgoing requests.
     pub egress: Egress,
+    /// What delivers.
+    pub engine: Engine,
     /// Its loops, and the signal that stops them.
     pub background: Background,
     /// In dev mode, the inboxes.
@@ -48,6 +51,7 @@ impl App {
             credentials,
             signing_keys,
             egress: Egress::new(config.egress.clone()),
+            engine: Engine::default(),
             background: Background::new(),
             inboxes: (config.mode == Mode::Dev).then(Inboxes::default),
             config,
@@ -82,6 +86,7 @@ impl AppState {
         self.supervise("refresh", crate::refresh::run);
         self.supervise("retention", crate::retention::run);
         self.supervise("scheduler", crate::scheduler::enqueuer::run);
+        delivery::start(self);
     }
 
     fn supervise<F>(&self, name: &'static str, run: fn(Self) -> F)

@@ -75,11 +75,7 @@ pub(super) struct SignedRequest<'a> {
 
 impl SignedRequest<'_> {
     /// Signs and sends; `own` are the headers that chronq sets besides.
-    pub(super) async fn send(
-        self,
-        state: &AppState,
-        mut own: Vec<(HeaderName, HeaderValue)>,
-    ) -> Attempt {
+    pub(super) async fn send(self, state: &AppState, mut own: Vec<(HeaderName, HeaderValue)>) -> Attempt {
         let began = Instant::now();
         let done = match self.signature(state) {
             Ok(signature) => {

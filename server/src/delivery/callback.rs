@@ -6,13 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use chronq::contract::{Method, limits};
+use chronq::publish::Callback;
 use tokio::sync::Semaphore;
 
 use super::attempt::SignedRequest;
-use crate::service::message::text_headers;
+use crate::metrics::instance;
+use crate::service::messages::text_headers;
 use crate::state::AppState;
+use crate::store::types::Headers;
 use crate::store::types::claim::{AttemptResponse, AttemptVerdict, Claimed, Settled};
-use crate::store::types::message::Callback;
 
 /// Callbacks at once: a slow one must not hold up deliveries, nor many of them the machine.
 const MAX_AT_ONCE: usize = 256;
@@ -47,7 +50,7 @@ struct Report<'a> {
 /// another process's to report.
 pub(super) fn after(
     state: &AppState,
-    message: &Arc<Claimed>,
+    message: &Claimed,
     response: &AttemptResponse,
     verdict: AttemptVerdict,
     settled: Settled,
@@ -87,22 +90,25 @@ fn report(message: &Claimed, response: &AttemptResponse) -> Bytes {
 }
 
 async fn send(state: &AppState, callback: &Callback, body: Bytes, id: uuid::Uuid) {
-    let mut headers = callback.headers.clone();
-    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+    let mut headers: Headers =
+        callback.headers.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    if callback.headers.get("content-type").is_none() {
         headers.push(("content-type".to_owned(), "application/json".to_owned()));
     }
     let request = SignedRequest {
-        destination: &callback.destination,
-        method: callback.method,
+        destination: &callback.url,
+        method: callback.method.unwrap_or(Method::Post),
         headers: &headers,
         body: &body,
-        timeout: Duration::from_millis(callback.timeout_ms),
+        timeout: callback.timeout.unwrap_or(Duration::from_millis(limits::DEFAULT_CALLBACK_TIMEOUT_MS)),
     };
     let attempt = request.send(state, Vec::new()).await;
-    if !(200..300).contains(&attempt.status) {
+    let accepted = (200..300).contains(&attempt.status);
+    instance::callback(accepted);
+    if !accepted {
         tracing::warn!(
             message = %id,
-            url = %callback.destination,
+            url = %callback.url,
             status = attempt.status,
             reason = %if attempt.status == 0 { String::from_utf8_lossy(&attempt.body) } else { "".into() },
             "a callback was not accepted; it is not made again"

@@ -140,7 +140,8 @@ mod tests {
     fn retry_after_raises_this_wait_and_the_base_of_later_ones() {
         let verdict = decided(&message(0, 3), &answered(429, &[("retry-after", "120")]), 0.0);
         assert_eq!(verdict, AttemptVerdict::Retry { wait_ms: 120_000, retry_delay_ms: 120_000 });
-        let verdict = decided(&message(0, 3), &answered(200 + 100, &[("x-ratelimit-reset", "1795996860")]), 1.0);
+        let verdict =
+            decided(&message(0, 3), &answered(200 + 100, &[("x-ratelimit-reset", "1795996860")]), 1.0);
         assert_eq!(verdict, AttemptVerdict::Retry { wait_ms: 120_000, retry_delay_ms: 60_000 });
     }
 

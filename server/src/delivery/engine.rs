@@ -131,7 +131,13 @@ impl Loop {
         self.answers.spawn(async move {
             let queues = store.queues().await;
             Answer::Queues(queues.map(|queues| {
-                queues.into_iter().map(|queue| (queue.name, queue.settings.concurrency as usize)).collect()
+                queues
+                    .into_iter()
+                    .map(|queue| {
+                        let concurrency = queue.in_force().concurrency as usize;
+                        (queue.name, concurrency)
+                    })
+                    .collect()
             }))
         });
     }

@@ -11,12 +11,11 @@ mod rescuer;
 mod settler;
 mod slots;
 
-use std::sync::Arc;
-
 pub use slots::Reservation;
 
+use crate::metrics::instance::{self, AttemptOutcome};
 use crate::state::AppState;
-use crate::store::types::claim::Claimed;
+use crate::store::types::claim::{AttemptVerdict, Claimed};
 use settler::Settler;
 use slots::{Slot, Slots};
 
@@ -80,8 +79,16 @@ async fn deliver_one(state: &AppState, slot: Slot, message: Claimed) {
     // The destination is free again: the next message need not wait for the commit.
     drop(slot);
     let verdict = decide::decide(&message, &attempt, decide::wall_ms(), decide::jitter());
-    let message = Arc::new(message);
+    instance::attempt(outcome(verdict), attempt.duration);
     let response = attempt.kept();
     let settled = state.engine.settler.settle(state, &message, response.clone(), verdict).await;
     callback::after(state, &message, &response, verdict, settled);
+}
+
+fn outcome(verdict: AttemptVerdict) -> AttemptOutcome {
+    match verdict {
+        AttemptVerdict::Completed => AttemptOutcome::Completed,
+        AttemptVerdict::Retry { .. } => AttemptOutcome::Retry,
+        AttemptVerdict::Failed => AttemptOutcome::Failed,
+    }
 }

@@ -13,7 +13,9 @@ pub(super) async fn run(state: AppState) {
     loop {
         match state.store.rescue().await {
             Ok(0) => {}
-            Ok(count) => tracing::warn!(count, "claims had passed without a settlement; those attempts are made again"),
+            Ok(count) => {
+                tracing::warn!(count, "claims had passed without a settlement; those attempts are made again")
+            }
             Err(error) => tracing::warn!(%error, "cannot look for passed claims"),
         }
         tokio::select! {

@@ -7,13 +7,17 @@ use base64::Engine;
 use bytes::Bytes;
 use chrono::{SecondsFormat, Utc};
 use http::HeaderMap;
+use tokio::sync::watch;
 
 /// Requests that one inbox keeps; the oldest go first.
 const MAX_KEPT: usize = 100_000;
 
 /// Every inbox, by name. One is made by the first request to it.
 #[derive(Debug, Default)]
-pub struct Inboxes(Mutex<HashMap<String, Inbox>>);
+pub struct Inboxes {
+    by_name: Mutex<HashMap<String, Inbox>>,
+    arrivals: watch::Sender<()>,
+}
 
 #[derive(Debug, Default)]
 struct Inbox {
@@ -99,7 +103,7 @@ impl Default for ScriptedAnswer {
 impl Inboxes {
     /// Records a request and says how to answer it.
     pub fn receive(&self, name: &str, request: Recorded) -> ScriptedAnswer {
-        self.with(name, |inbox| {
+        let answer = self.with(name, |inbox| {
             if inbox.requests.len() >= MAX_KEPT {
                 inbox.requests.remove(0);
             }
@@ -107,7 +111,14 @@ impl Inboxes {
             let at = inbox.answered.min(inbox.script.len().saturating_sub(1));
             inbox.answered += 1;
             inbox.script.get(at).cloned().unwrap_or_default()
-        })
+        });
+        self.arrivals.send_replace(());
+        answer
+    }
+
+    /// Signals each arrival, in whichever inbox. Subscribe before you look.
+    pub fn arrivals(&self) -> watch::Receiver<()> {
+        self.arrivals.subscribe()
     }
 
     /// What has arrived, in order.
@@ -129,7 +140,7 @@ impl Inboxes {
     }
 
     fn with<T>(&self, name: &str, act: impl FnOnce(&mut Inbox) -> T) -> T {
-        let mut inboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inboxes = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
         act(inboxes.entry(name.to_owned()).or_default())
     }
 }

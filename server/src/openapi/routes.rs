@@ -185,10 +185,10 @@ pub(super) const ROUTES: &[Route] = &[
         .needs(Access::Read)
         .answers(&[answer(200, "The message", "Message"), MISSING]),
     route("delete", "/v2/messages/{id}", Tag::Messages, "Takes a message back")
-        .needs(Access::Write)
+        .needs(Access::ReadWrite)
         .answers(&[answer(200, "Cancelled", "MessageStateAnswer"), MISSING, CONFLICT]),
     route("post", "/v2/messages/{id}/retry", Tag::Messages, "Gives a failed message one more attempt")
-        .needs(Access::Write)
+        .needs(Access::ReadWrite)
         .answers(&[answer(200, "It waits for the attempt", "MessageStateAnswer"), MISSING, CONFLICT]),
     route("get", "/v2/events", Tag::Messages, "Reads the event log, newest first")
         .needs(Access::Read)
@@ -207,7 +207,7 @@ pub(super) const ROUTES: &[Route] = &[
         .needs(Access::Read)
         .answers(&[answer(200, "The group", "Group"), MISSING]),
     route("delete", "/v2/topics/{name}", Tag::Groups, "Deletes a URL group")
-        .needs(Access::Write)
+        .needs(Access::ReadWrite)
         .answers(&[bare(200, "Deleted"), MISSING]),
     route(
         "post",
@@ -219,7 +219,7 @@ pub(super) const ROUTES: &[Route] = &[
     .takes("Endpoints")
     .answers(&[answer(200, "The group", "Group"), BAD]),
     route("delete", "/v2/topics/{name}/endpoints", Tag::Groups, "Removes endpoints")
-        .needs(Access::Write)
+        .needs(Access::ReadWrite)
         .takes("Endpoints")
         .answers(&[answer(200, "The group", "Group"), BAD, MISSING]),
     route("get", "/v2/queues", Tag::Queues, "Lists queues").needs(Access::Read).answers(&[answer(
@@ -235,7 +235,7 @@ pub(super) const ROUTES: &[Route] = &[
         .takes("QueueSettings")
         .answers(&[answer(200, "Changed", "Queue"), answer(201, "Made", "Queue"), BAD]),
     route("delete", "/v2/queues/{name}", Tag::Queues, "Deletes a queue and its messages")
-        .needs(Access::Write)
+        .needs(Access::ReadWrite)
         .answers(&[bare(200, "Deleted"), BAD, MISSING, CONFLICT]),
     route("get", "/v2/schedules", Tag::Schedules, "Lists schedules").needs(Access::Read).answers(&[answer(
         200,
@@ -250,7 +250,7 @@ pub(super) const ROUTES: &[Route] = &[
         .needs(Access::Read)
         .answers(&[answer(200, "The schedule", "ScheduleInfo"), MISSING]),
     route("delete", "/v2/schedules/{name}", Tag::Schedules, "Deletes a schedule")
-        .needs(Access::Write)
+        .needs(Access::ReadWrite)
         .answers(&[bare(200, "Deleted"), MISSING]),
     route("post", "/v2/schedules/{name}/run", Tag::Schedules, "Makes one run now")
         .needs(Access::Write)

@@ -11,6 +11,8 @@ use crate::error::ApiError;
 
 /// A client that sends its body drop by drop must not hold a connection for ever.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
+const MAX_DISCARDED_BYTES: usize = 16 * 1_024 * 1_024;
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reads a body of at most `max_bytes`. A larger one is refused by its `Content-Length` before it is
 /// read, or, where it has none, at the first byte over.
@@ -22,15 +24,39 @@ pub async fn read_body(headers: &HeaderMap, body: Body, max_bytes: usize) -> Res
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok())
         .and_then(|text| text.parse::<u64>().ok());
-    if announced.is_some_and(|bytes| bytes > max_bytes as u64) {
-        return Err(too_large(max_bytes));
+    let mut body = body;
+    let read = if announced.is_some_and(|bytes| bytes > max_bytes as u64) {
+        Err(too_large(max_bytes))
+    } else {
+        tokio::time::timeout(READ_TIMEOUT, collect(&mut body, max_bytes)).await.unwrap_or_else(|_| {
+            Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"))
+        })
+    };
+    let waits_for_go_ahead = headers.contains_key(header::EXPECT);
+    if read.as_ref().is_err_and(|error| error.status() == StatusCode::PAYLOAD_TOO_LARGE)
+        && !waits_for_go_ahead
+    {
+        tokio::spawn(discard(body));
     }
-    tokio::time::timeout(READ_TIMEOUT, collect(body, max_bytes)).await.unwrap_or_else(|_| {
-        Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"))
-    })
+    read
 }
 
-async fn collect(mut body: Body, max_bytes: usize) -> Result<Bytes, ApiError> {
+/// Lets a client finish what it is already sending: where a connection is closed on unread bytes, the
+/// client may never see the answer.
+async fn discard(mut body: Body) {
+    let read_on = async {
+        let mut left = MAX_DISCARDED_BYTES;
+        while let Some(Ok(frame)) = body.frame().await {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(DISCARD_TIMEOUT, read_on).await;
+}
+
+async fn collect(body: &mut Body, max_bytes: usize) -> Result<Bytes, ApiError> {
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {

@@ -7,9 +7,13 @@ pub mod admin_keys;
 pub mod admin_tokens;
 pub mod body;
 mod health;
+mod messages;
 mod metrics;
 mod openapi;
+mod publish;
+mod queues;
 mod schedules;
+mod topics;
 
 use axum::Router;
 use axum::extract::Request;
@@ -26,6 +30,10 @@ use crate::state::AppState;
 pub fn router(state: AppState) -> Router {
     let mut routes = Router::new()
         .merge(health::router())
+        .merge(publish::router())
+        .merge(messages::router())
+        .merge(topics::router())
+        .merge(queues::router())
         .merge(schedules::router())
         .merge(admin_tokens::router())
         .merge(admin_keys::router())

@@ -2,7 +2,14 @@
 //! these; these call the store.
 
 pub mod access;
+pub mod groups;
 pub mod keys;
+pub mod messages;
 pub mod metrics;
+pub mod publish;
+pub mod queues;
+mod refusal;
 pub mod schedules;
 pub mod tokens;
+
+pub use refusal::Refusal;
