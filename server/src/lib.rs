@@ -26,6 +26,7 @@ pub mod state;
 pub mod store;
 pub mod supervise;
 pub mod testing;
+pub mod timers;
 
 pub use config::Config;
 pub use serve::{Running, Server, StartError};

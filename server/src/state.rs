@@ -13,6 +13,7 @@ use crate::service::access;
 use crate::signing::SigningKeys;
 use crate::store::{self, Clock, DatabaseUrl, OpenError, Role, Store};
 use crate::supervise::Background;
+use crate::timers::{DataKeys, Timers};
 
 /// A handle to the server's parts; clones are the same server.
 #[derive(Clone)]
@@ -36,6 +37,8 @@ pub struct App {
     pub engine: Engine,
     /// Its loops, and the signal that stops them.
     pub background: Background,
+    /// What the timers' routes and the sweeper share.
+    pub timers: Timers,
     /// In dev mode, the inboxes.
     pub inboxes: Option<Inboxes>,
 }
@@ -45,6 +48,10 @@ impl App {
     pub(crate) async fn open(config: Config) -> Result<(Self, Secrets), StartError> {
         let store = open_store(&config.database, Role::Serve).await?;
         let (credentials, signing_keys, secrets) = access::open(store.as_ref(), config.mode).await?;
+        let keys = match &config.data_key {
+            Some(text) => DataKeys::parse(text).map_err(StartError::System)?,
+            None => DataKeys::default(),
+        };
         let app = Self {
             clock: store.clock().clone(),
             store,
@@ -53,6 +60,7 @@ impl App {
             egress: Egress::new(config.egress.clone()),
             engine: Engine::default(),
             background: Background::new(),
+            timers: Timers::new(keys),
             inboxes: (config.mode == Mode::Dev).then(Inboxes::default),
             config,
         };
@@ -83,6 +91,12 @@ impl AppState {
     /// Starts the loops; each is supervised and ends with the server.
     pub(crate) fn start_background(&self) {
         crate::metrics::instance::install();
+        let wake = Arc::clone(&self.timers.wake);
+        self.store.on_timer_put(Arc::new(move |due_us| wake.timer_put(due_us)));
+        self.supervise("timers", crate::timers::keep_known);
+        if self.config.timers.sweeper {
+            self.supervise("sweeper", crate::timers::sweep);
+        }
         self.supervise("refresh", crate::refresh::run);
         self.supervise("retention", crate::retention::run);
         self.supervise("scheduler", crate::scheduler::enqueuer::run);

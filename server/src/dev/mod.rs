@@ -3,6 +3,7 @@
 
 pub mod inbox;
 mod routes;
+mod timers;
 
 pub(crate) use routes::router;
 

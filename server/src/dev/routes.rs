@@ -20,7 +20,10 @@ const MAX_INBOX_BODY_BYTES: usize = 16 * 1_024 * 1_024;
 const INBOX: &str = "/dev/inbox/";
 
 pub(crate) fn router() -> Router<AppState> {
-    Router::new().route("/dev/inbox/{*rest}", any(inbox)).route("/dev/clock/advance", post(advance))
+    Router::new()
+        .route("/dev/inbox/{*rest}", any(inbox))
+        .route("/dev/clock/advance", post(advance))
+        .merge(super::timers::router())
 }
 
 #[derive(serde::Deserialize)]
@@ -74,6 +77,7 @@ async fn answer(inboxes: &Inboxes, name: &str, recorded: Recorded) -> Response {
 async fn advance(State(state): State<AppState>, body: Bytes) -> Result<Json<Value>, ApiError> {
     let advance: Advance = json_body(&body)?;
     state.clock.advance(Duration::from_millis(advance.ms));
+    state.timers.wake.now();
     Ok(Json(json!({ "now": state.clock.now_ms() })))
 }
 

@@ -6,13 +6,18 @@
 pub mod admin_keys;
 pub mod admin_tokens;
 pub mod body;
+mod coded;
 mod health;
+mod log;
 mod messages;
 mod metrics;
 mod openapi;
 mod publish;
 mod queues;
 mod schedules;
+mod system_timers;
+mod tenants;
+mod timers;
 mod topics;
 
 use axum::Router;
@@ -38,7 +43,11 @@ pub fn router(state: AppState) -> Router {
         .merge(admin_tokens::router())
         .merge(admin_keys::router())
         .merge(metrics::router())
-        .merge(openapi::router());
+        .merge(openapi::router())
+        .merge(timers::router())
+        .merge(log::router())
+        .merge(system_timers::router())
+        .merge(tenants::router());
     if state.config.mode == Mode::Dev {
         routes = routes.merge(dev::router());
     }

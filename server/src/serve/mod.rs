@@ -76,6 +76,7 @@ impl Server {
         let address = listener.local_addr().map_err(listening)?;
         let (app, secrets) = App::open(config).await?;
         let state = AppState::new(app);
+        crate::timers::read_known(&state).await?;
         state.start_background();
         let stop = CancellationToken::new();
         let main = tokio::spawn(accept::run(listener, state.clone(), stop.clone()));

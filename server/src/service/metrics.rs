@@ -12,6 +12,7 @@ pub async fn page(state: &AppState) -> Result<String, StoreError> {
     let since = state.clock.now_ms().saturating_sub(WINDOW_MS);
     let queues = state.store.queue_metrics(since).await?;
     let mut text = service::render(&queues);
+    text.push_str(&state.timers.metrics.render(&state.store.timer_totals().await?));
     text.push_str(&instance::render());
     Ok(text)
 }

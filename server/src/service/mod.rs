@@ -4,12 +4,15 @@
 pub mod access;
 pub mod groups;
 pub mod keys;
+pub mod log;
 pub mod messages;
 pub mod metrics;
 pub mod publish;
 pub mod queues;
 mod refusal;
 pub mod schedules;
+pub mod tenants;
+pub mod timers;
 pub mod tokens;
 
 pub use refusal::Refusal;

@@ -24,10 +24,12 @@ mod encoding;
 pub mod error;
 pub mod front;
 mod ids;
+pub mod log;
 mod migrations;
 mod sqlite;
 #[cfg(test)]
 mod suite;
+pub mod timers;
 mod topology;
 pub mod types;
 mod url;
@@ -42,7 +44,9 @@ use uuid::Uuid;
 
 pub use clock::Clock;
 pub use error::{OpenError, StoreError};
+pub use log::LogStore;
 pub use sqlite::SqliteStore;
+pub use timers::TimerStore;
 pub use types::UnixMillis;
 pub use url::DatabaseUrl;
 
@@ -204,7 +208,7 @@ pub trait AdminStore: Send + Sync {
 
 /// All of it.
 #[async_trait]
-pub trait Store: QueueStore + TopologyStore + ScheduleStore + AdminStore {
+pub trait Store: QueueStore + TopologyStore + ScheduleStore + AdminStore + TimerStore + LogStore {
     /// The clock that every verb reads.
     fn clock(&self) -> &Clock;
     /// Hints for loops that sleep; subscribe before you look.

@@ -10,8 +10,10 @@ pub(crate) struct Migration {
 }
 
 /// The steps of the embedded store.
-pub(crate) const SQLITE: &[Migration] =
-    &[Migration { version: 1, sql: include_str!("sqlite/0001_queue.sql") }];
+pub(crate) const SQLITE: &[Migration] = &[
+    Migration { version: 1, sql: include_str!("sqlite/0001_queue.sql") },
+    Migration { version: 2, sql: include_str!("sqlite/0002_timers_and_log.sql") },
+];
 
 /// The newest version that this program knows.
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

@@ -6,6 +6,9 @@
 
 mod admin;
 mod deliver;
+mod due;
+mod frame_log;
+mod frames;
 mod groups;
 mod log;
 mod memory;
@@ -18,6 +21,8 @@ mod queues;
 mod readers;
 mod rows;
 mod schedules;
+mod timer_store;
+mod timers;
 mod writer;
 
 use std::fs::File;
@@ -55,6 +60,7 @@ pub struct SqliteStore {
     ids: Arc<IdMint>,
     clock: Clock,
     wakes: broadcast::Sender<Wake>,
+    timers: timer_store::TimerMemory,
     _lock: Option<File>,
 }
 
@@ -92,6 +98,7 @@ impl SqliteStore {
         migrate::run(&mut connection)?;
         if role == Role::Serve {
             deliver::take_back_all(&connection)?;
+            timers::take_back_all(&connection).map_err(failure)?;
         }
         let memory = Memory::read(&connection)?;
         Ok(Self {
@@ -101,6 +108,7 @@ impl SqliteStore {
             ids: Arc::new(IdMint::new()),
             clock,
             wakes: broadcast::channel(WAKES).0,
+            timers: timer_store::TimerMemory::default(),
             _lock: None,
         })
     }

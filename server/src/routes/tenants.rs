@@ -1,0 +1,63 @@
+//! `/v2/admin/tenants`: grants and plans of tenants.
+
+use axum::extract::{Path, State};
+use axum::routing::get;
+use axum::{Json, Router};
+use bytes::Bytes;
+use chronq::contract::paths;
+use http::StatusCode;
+use serde::Serialize;
+
+use crate::auth::{Admin, Authorized};
+use crate::error::ApiError;
+use crate::service::tenants;
+use crate::state::AppState;
+use crate::store::timers::TenantQuota;
+
+pub(super) fn router() -> Router<AppState> {
+    Router::new()
+        .route(paths::ADMIN_TENANTS, get(list))
+        .route(&format!("{}/{{name}}", paths::ADMIN_TENANTS), get(read).put(put).delete(delete))
+}
+
+#[derive(Serialize)]
+struct Tenant {
+    name: String,
+    #[serde(flatten)]
+    quota: TenantQuota,
+}
+
+async fn list(State(state): State<AppState>, _: Authorized<Admin>) -> Result<Json<Vec<Tenant>>, ApiError> {
+    let tenants = tenants::list(&state).await?;
+    Ok(Json(tenants.into_iter().map(|(name, quota)| Tenant { name, quota }).collect()))
+}
+
+async fn read(
+    State(state): State<AppState>,
+    _: Authorized<Admin>,
+    Path(name): Path<String>,
+) -> Result<Json<Tenant>, ApiError> {
+    let quota = tenants::get(&state, &name).await?;
+    Ok(Json(Tenant { name, quota }))
+}
+
+async fn put(
+    State(state): State<AppState>,
+    _: Authorized<Admin>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Result<Json<Tenant>, ApiError> {
+    let quota = serde_json::from_slice(&body)
+        .map_err(|error| ApiError::bad_request(format!("the body must be a tenant's quota: {error}")))?;
+    let quota = tenants::put(&state, &name, quota).await?;
+    Ok(Json(Tenant { name, quota }))
+}
+
+async fn delete(
+    State(state): State<AppState>,
+    _: Authorized<Admin>,
+    Path(name): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    tenants::delete(&state, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

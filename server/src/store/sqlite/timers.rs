@@ -1,0 +1,536 @@
+//! Timers on SQLite: each verb is one closure on the writer's connection, or one read.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use uuid::Uuid;
+
+use chronq::Instant;
+use chronq::timer::{PeekedTimer, TimerRow};
+
+use super::due::{self, DueSoon};
+use super::frames::Appender;
+use crate::store::timers::{
+    Change, ClaimedTimer, Consequence, Packing, PutTimer, Standing, Tally, TenantQuota, TenantTotals,
+    TimerCall, TimerFailure, TimerSwitches, TimerWrite, TimersApplied, TimersFired, UnixMicros, decide,
+};
+
+/// Ends the claims of the process before: nobody else has this file open. Nothing is spent.
+pub(super) fn take_back_all(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute("DELETE FROM timer_leases", []).map(drop)
+}
+
+/// A timer that was put: what the near heap has to know after the commit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PutEntry {
+    pub(super) id: i64,
+    pub(super) next_us: UnixMicros,
+    pub(super) bucket: i64,
+}
+
+/// Applies a call; nothing is written where it is over quota.
+pub(super) fn apply(
+    conn: &Connection,
+    now_us: UnixMicros,
+    call: &TimerCall,
+) -> rusqlite::Result<(TimersApplied, Vec<PutEntry>)> {
+    let mut queue_ids = QueueIds::new(conn, &call.tenant);
+    let mut decided = Vec::with_capacity(call.writes.len());
+    for write in &call.writes {
+        let (queue, timer_key) = write.identity();
+        let standing = match queue_ids.find(queue)? {
+            Some(queue_id) => standing(conn, queue_id, timer_key, now_us)?,
+            None => None,
+        };
+        decided.push(decide(write, standing.as_ref(), now_us));
+    }
+    let tally = Tally::of(&decided);
+    let held = pending(conn, &call.tenant)?;
+    if tally.exceeds(held, call.max_pending) {
+        return Ok((TimersApplied::OverQuota { held, adding: tally.added }, Vec::new()));
+    }
+    let mut entries = Vec::new();
+    for (write, (_, change)) in call.writes.iter().zip(&decided) {
+        match (write, change) {
+            (TimerWrite::Put(put), Change::Insert) => {
+                let queue_id = queue_ids.find_or_name(&put.put.queue)?;
+                entries.push(insert(conn, queue_id, put, call.producer.as_deref(), now_us)?);
+            }
+            (TimerWrite::Put(put), Change::Replace(id)) => {
+                entries.push(replace(conn, *id, put, call.producer.as_deref(), now_us)?);
+            }
+            (_, Change::Delete(id)) => delete(conn, *id)?,
+            (_, Change::Nothing) | (TimerWrite::Cancel { .. }, Change::Insert | Change::Replace(_)) => {}
+        }
+    }
+    count(conn, &call.tenant, tally.added, tally.removed, tally.metered)?;
+    Ok((TimersApplied::Done(decided.into_iter().map(|(outcome, _)| outcome).collect()), entries))
+}
+
+/// Ids of the queues of one tenant, looked up once per call.
+struct QueueIds<'a> {
+    conn: &'a Connection,
+    tenant: &'a str,
+    known: Vec<(String, i64)>,
+}
+
+impl<'a> QueueIds<'a> {
+    fn new(conn: &'a Connection, tenant: &'a str) -> Self {
+        Self { conn, tenant, known: Vec::new() }
+    }
+
+    fn find(&mut self, queue: &str) -> rusqlite::Result<Option<i64>> {
+        if let Some((_, id)) = self.known.iter().find(|(name, _)| name == queue) {
+            return Ok(Some(*id));
+        }
+        let found = queue_id(self.conn, self.tenant, queue)?;
+        if let Some(id) = found {
+            self.known.push((queue.to_owned(), id));
+        }
+        Ok(found)
+    }
+
+    fn find_or_name(&mut self, queue: &str) -> rusqlite::Result<i64> {
+        if let Some(id) = self.find(queue)? {
+            return Ok(id);
+        }
+        self.conn
+            .prepare_cached("INSERT INTO log_queues (tenant, name) VALUES (?1, ?2)")?
+            .execute(params![self.tenant, queue])?;
+        let id = self.conn.last_insert_rowid();
+        self.known.push((queue.to_owned(), id));
+        Ok(id)
+    }
+}
+
+/// The id of a queue, existing or only named.
+pub(super) fn queue_id(conn: &Connection, tenant: &str, queue: &str) -> rusqlite::Result<Option<i64>> {
+    conn.prepare_cached("SELECT id FROM log_queues WHERE tenant = ?1 AND name = ?2")?
+        .query_row(params![tenant, queue], |row| row.get(0))
+        .optional()
+}
+
+fn standing(
+    conn: &Connection,
+    queue_id: i64,
+    timer_key: &str,
+    now_us: UnixMicros,
+) -> rusqlite::Result<Option<Standing>> {
+    conn.prepare_cached(
+        "SELECT t.id, t.txn, EXISTS (SELECT 1 FROM timer_leases l WHERE l.timer_id = t.id AND l.until_us > ?3)
+         FROM timers t WHERE t.queue_id = ?1 AND t.timer_key = ?2",
+    )?
+    .query_row(params![queue_id, timer_key, now_us], |row| {
+        Ok(Standing { id: row.get(0)?, txn: row.get(1)?, claimed: row.get(2)? })
+    })
+    .optional()
+}
+
+fn insert(
+    conn: &Connection,
+    queue_id: i64,
+    put: &PutTimer,
+    producer: Option<&str>,
+    now_us: UnixMicros,
+) -> rusqlite::Result<PutEntry> {
+    let due_us = put.due_us(now_us);
+    let bucket = due::bucket(due_us, now_us);
+    conn.prepare_cached(
+        "INSERT INTO timers (queue_id, timer_key, bucket, next_us, due_us, packing, message_id, created_us,
+                             updated_us, partition, txn, producer, payload)
+         VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?7, ?8, ?9, ?10, ?11)",
+    )?
+    .execute(params![
+        queue_id,
+        put.put.timer_key,
+        bucket,
+        due_us,
+        put.packing().bits(),
+        put.message_id.as_bytes().as_slice(),
+        now_us,
+        put.put.partition,
+        put.put.txn,
+        producer,
+        put.put.payload.as_ref(),
+    ])?;
+    Ok(PutEntry { id: conn.last_insert_rowid(), next_us: due_us, bucket })
+}
+
+/// A new timer under an old name: everything but its identity and `created_us` is new.
+fn replace(
+    conn: &Connection,
+    id: i64,
+    put: &PutTimer,
+    producer: Option<&str>,
+    now_us: UnixMicros,
+) -> rusqlite::Result<PutEntry> {
+    let due_us = put.due_us(now_us);
+    let bucket = due::bucket(due_us, now_us);
+    conn.prepare_cached(
+        "UPDATE timers SET bucket = ?2, next_us = ?3, due_us = ?3, attempts = 0, packing = ?4, message_id = ?5,
+                           updated_us = ?6, partition = ?7, txn = ?8, producer = ?9, last_error = NULL,
+                           payload = ?10
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        id,
+        bucket,
+        due_us,
+        put.packing().bits(),
+        put.message_id.as_bytes().as_slice(),
+        now_us,
+        put.put.partition,
+        put.put.txn,
+        producer,
+        put.put.payload.as_ref(),
+    ])?;
+    // The lease has passed, or we would not be here; whoever held it must not fire the new payload.
+    end_lease(conn, id)?;
+    Ok(PutEntry { id, next_us: due_us, bucket })
+}
+
+fn delete(conn: &Connection, id: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached("DELETE FROM timers WHERE id = ?1")?.execute([id])?;
+    end_lease(conn, id)
+}
+
+fn end_lease(conn: &Connection, id: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached("DELETE FROM timer_leases WHERE timer_id = ?1")?.execute([id])?;
+    Ok(())
+}
+
+fn pending(conn: &Connection, tenant: &str) -> rusqlite::Result<u64> {
+    let pending = conn
+        .prepare_cached("SELECT pending FROM timer_counts WHERE tenant = ?1")?
+        .query_row([tenant], |row| row.get::<_, i64>(0))
+        .optional()?;
+    Ok(pending.and_then(|count| u64::try_from(count).ok()).unwrap_or(0))
+}
+
+fn count(conn: &Connection, tenant: &str, added: u64, removed: u64, metered: u64) -> rusqlite::Result<()> {
+    if added == 0 && removed == 0 && metered == 0 {
+        return Ok(());
+    }
+    let change = i64::try_from(added).unwrap_or(i64::MAX) - i64::try_from(removed).unwrap_or(i64::MAX);
+    conn.prepare_cached(
+        "INSERT INTO timer_counts (tenant, pending, metered) VALUES (?1, max(?2, 0), ?3)
+         ON CONFLICT (tenant) DO UPDATE SET pending = max(pending + ?2, 0), metered = metered + ?3",
+    )?
+    .execute(params![tenant, change, i64::try_from(metered).unwrap_or(i64::MAX)])?;
+    Ok(())
+}
+
+const ROW: &str =
+    "SELECT q.name, t.timer_key, t.partition, t.due_us, t.txn, t.message_id, t.packing, t.producer,
+           t.attempts, t.last_error,
+           EXISTS (SELECT 1 FROM timer_leases l WHERE l.timer_id = t.id AND l.until_us > ?1),
+           t.created_us, t.updated_us";
+
+fn timer_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<TimerRow> {
+    let packing = Packing::from_bits(row.get(6)?);
+    Ok(TimerRow {
+        queue: row.get(0)?,
+        timer_key: row.get(1)?,
+        partition: row.get(2)?,
+        deliver_at: Instant::from_micros(row.get(3)?),
+        txn: row.get(4)?,
+        message_id: uuid_of(row, 5)?.hyphenated().to_string(),
+        payload_zstd: packing.zstd,
+        encrypted: packing.encrypted || packing.sealed,
+        producer_sub: row.get(7)?,
+        attempts: row.get(8)?,
+        last_error: row.get(9)?,
+        claimed: row.get(10)?,
+        created_at: Instant::from_micros(row.get(11)?),
+        updated_at: Instant::from_micros(row.get(12)?),
+    })
+}
+
+/// A UUID as it is kept: 16 bytes.
+pub(super) fn uuid_of(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Uuid> {
+    row.get::<_, [u8; 16]>(column).map(Uuid::from_bytes)
+}
+
+pub(super) fn peek(
+    conn: &Connection,
+    now_us: UnixMicros,
+    tenant: &str,
+    queue: &str,
+    timer_key: &str,
+) -> rusqlite::Result<Option<PeekedTimer>> {
+    let sql = format!(
+        "{ROW}, t.payload FROM timers t JOIN log_queues q ON q.id = t.queue_id
+         WHERE q.tenant = ?2 AND q.name = ?3 AND t.timer_key = ?4"
+    );
+    conn.prepare_cached(&sql)?
+        .query_row(params![now_us, tenant, queue, timer_key], |row| {
+            Ok(PeekedTimer { row: timer_row(row)?, payload: row.get::<_, Vec<u8>>(13)?.into() })
+        })
+        .optional()
+}
+
+pub(super) fn list(
+    conn: &Connection,
+    now_us: UnixMicros,
+    tenant: &str,
+    queue: &str,
+    after: Option<&str>,
+    limit: u32,
+) -> rusqlite::Result<Vec<TimerRow>> {
+    // Every key is longer than the empty text, so the empty cursor is the beginning.
+    let sql = format!(
+        "{ROW} FROM log_queues q JOIN timers t ON t.queue_id = q.id
+         WHERE q.tenant = ?2 AND q.name = ?3 AND t.timer_key > ?4 ORDER BY t.timer_key LIMIT ?5"
+    );
+    conn.prepare_cached(&sql)?
+        .query_map(params![now_us, tenant, queue, after.unwrap_or(""), limit], timer_row)?
+        .collect()
+}
+
+/// Entries of the buckets in (after, up to], in chunks by id.
+pub(super) fn load(
+    conn: &Connection,
+    after: i64,
+    up_to: i64,
+    beyond: (i64, i64),
+    limit: usize,
+) -> rusqlite::Result<Vec<(i64, i64, UnixMicros)>> {
+    conn.prepare_cached(
+        "SELECT bucket, id, next_us FROM timers
+         WHERE bucket > ?1 AND bucket <= ?2 AND (bucket, id) > (?3, ?4) ORDER BY bucket, id LIMIT ?5",
+    )?
+    .query_map(params![after, up_to, beyond.0, beyond.1, i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    })?
+    .collect()
+}
+
+/// What a claim's look at the rows made of the entries.
+pub(super) struct ClaimedEntries {
+    pub(super) timers: Vec<ClaimedTimer>,
+    /// Entries whose timer is due later after all: in other hands, or moved.
+    pub(super) later: Vec<(i64, UnixMicros)>,
+}
+
+pub(super) fn claim(
+    conn: &Connection,
+    now_us: UnixMicros,
+    entries: &[(UnixMicros, i64)],
+    token: Uuid,
+    until_us: UnixMicros,
+) -> rusqlite::Result<ClaimedEntries> {
+    let mut claimed = ClaimedEntries { timers: Vec::with_capacity(entries.len()), later: Vec::new() };
+    let mut look = conn.prepare_cached(
+        "SELECT t.next_us, l.until_us, q.tenant, q.name, t.timer_key, t.due_us, t.attempts
+         FROM timers t JOIN log_queues q ON q.id = t.queue_id LEFT JOIN timer_leases l ON l.timer_id = t.id
+         WHERE t.id = ?1",
+    )?;
+    let mut lease = conn.prepare_cached(
+        "INSERT INTO timer_leases (timer_id, token, until_us) VALUES (?1, ?2, ?3)
+         ON CONFLICT (timer_id) DO UPDATE SET token = excluded.token, until_us = excluded.until_us",
+    )?;
+    for (_, id) in entries {
+        let found = look
+            .query_row([id], |row| {
+                let timer = ClaimedTimer {
+                    id: *id,
+                    tenant: row.get(2)?,
+                    queue: row.get(3)?,
+                    timer_key: row.get(4)?,
+                    due_us: row.get(5)?,
+                    attempts: row.get(6)?,
+                };
+                Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?, timer))
+            })
+            .optional()?;
+        match found {
+            // Cancelled, or fired by an entry before this one.
+            None => {}
+            // Its own entry is on its way, or in the file.
+            Some((next_us, _, _)) if next_us > now_us => claimed.later.push((*id, next_us)),
+            Some((_, Some(held_until), _)) if held_until > now_us => claimed.later.push((*id, held_until)),
+            Some((_, _, timer)) => {
+                lease.execute(params![id, token.as_bytes().as_slice(), until_us])?;
+                claimed.timers.push(timer);
+            }
+        }
+    }
+    claimed.timers.sort_by_key(|timer| (timer.due_us, timer.id));
+    Ok(claimed)
+}
+
+/// Appends the frames of timers whose claim holds, in expiry order, and deletes the timers.
+pub(super) fn fire(
+    conn: &Connection,
+    now_us: UnixMicros,
+    token: Uuid,
+    ids: &[i64],
+) -> rusqlite::Result<TimersFired> {
+    struct Held {
+        id: i64,
+        due_us: UnixMicros,
+        queue_id: i64,
+        partition: String,
+        tenant: String,
+    }
+
+    let mut look = conn.prepare_cached(
+        "SELECT t.due_us, t.queue_id, t.partition, q.tenant
+         FROM timer_leases l JOIN timers t ON t.id = l.timer_id JOIN log_queues q ON q.id = t.queue_id
+         WHERE l.timer_id = ?1 AND l.token = ?2 AND l.until_us > ?3",
+    )?;
+    let mut held = Vec::with_capacity(ids.len());
+    for id in ids {
+        let found = look
+            .query_row(params![id, token.as_bytes().as_slice(), now_us], |row| {
+                let (due_us, queue_id) = (row.get(0)?, row.get(1)?);
+                Ok(Held { id: *id, due_us, queue_id, partition: row.get(2)?, tenant: row.get(3)? })
+            })
+            .optional()?;
+        held.extend(found);
+    }
+    held.sort_by_key(|timer| (timer.due_us, timer.id));
+
+    let mut appender = Appender::new(conn, now_us);
+    let mut fired: Vec<(String, u64)> = Vec::new();
+    for timer in &held {
+        appender.append_timer(timer.id, timer.queue_id, &timer.partition)?;
+        delete(conn, timer.id)?;
+        match fired.iter_mut().find(|(tenant, _)| *tenant == timer.tenant) {
+            Some((_, count)) => *count += 1,
+            None => fired.push((timer.tenant.clone(), 1)),
+        }
+    }
+    appender.finish()?;
+    for (tenant, removed) in fired {
+        count(conn, &tenant, 0, removed, 0)?;
+    }
+    Ok(TimersFired {
+        lags_us: held.iter().map(|timer| now_us - timer.due_us).collect(),
+        stale: ids.len() - held.len(),
+    })
+}
+
+/// Ends claims on timers that could not be fired; answers the dead letters and the new entries.
+pub(super) fn fail(
+    conn: &Connection,
+    now_us: UnixMicros,
+    token: Uuid,
+    failures: &[TimerFailure],
+) -> rusqlite::Result<(u64, Vec<PutEntry>)> {
+    let (mut dead, mut entries) = (0, Vec::new());
+    for failure in failures {
+        let tenant: Option<String> = conn
+            .prepare_cached(
+                "SELECT q.tenant FROM timer_leases l JOIN timers t ON t.id = l.timer_id
+                 JOIN log_queues q ON q.id = t.queue_id WHERE l.timer_id = ?1 AND l.token = ?2",
+            )?
+            .query_row(params![failure.id, token.as_bytes().as_slice()], |row| row.get(0))
+            .optional()?;
+        // The claim is somebody else's by now, or the timer was rescheduled: its failure is history.
+        let Some(tenant) = tenant else { continue };
+        match failure.consequence {
+            Consequence::Backoff { after_us, spend } => {
+                let next_us = now_us.saturating_add(after_us);
+                let bucket = due::bucket(next_us, now_us);
+                conn.prepare_cached(
+                    "UPDATE timers SET bucket = ?2, next_us = ?3, attempts = attempts + ?4, last_error = ?5
+                     WHERE id = ?1",
+                )?
+                .execute(params![
+                    failure.id,
+                    bucket,
+                    next_us,
+                    i64::from(spend),
+                    failure.error
+                ])?;
+                end_lease(conn, failure.id)?;
+                entries.push(PutEntry { id: failure.id, next_us, bucket });
+            }
+            Consequence::DeadLetter => {
+                conn.prepare_cached(
+                    "UPDATE log_queues SET created_us = ?2
+                     WHERE created_us IS NULL AND id = (SELECT queue_id FROM timers WHERE id = ?1)",
+                )?
+                .execute(params![failure.id, now_us])?;
+                conn.prepare_cached(
+                    "INSERT INTO log_dead_letters (queue_id, consumer_group, partition, partition_id, frame_offset,
+                         txn, message_id, packing, producer, created_us, payload, error, attempts, failed_us)
+                     SELECT queue_id, ?2, partition, 0, -1, txn, message_id, packing, producer, created_us, payload,
+                            ?3, attempts + 1, ?4
+                     FROM timers WHERE id = ?1",
+                )?
+                .execute(params![
+                    failure.id,
+                    chronq::contract::limits::TIMER_DEAD_LETTER_GROUP,
+                    failure.error,
+                    now_us
+                ])?;
+                delete(conn, failure.id)?;
+                count(conn, &tenant, 0, 1, 0)?;
+                dead += 1;
+            }
+        }
+    }
+    Ok((dead, entries))
+}
+
+/// Timers that are due and not fired, and when the oldest of them was.
+pub(super) fn due(conn: &Connection, now_us: UnixMicros) -> rusqlite::Result<(u64, Option<UnixMicros>)> {
+    conn.prepare_cached("SELECT count(*), min(due_us) FROM timers WHERE bucket <= ?1 AND next_us <= ?2")?
+        .query_row(params![now_us.div_euclid(1_000_000), now_us], |row| {
+            Ok((row.get::<_, i64>(0).map(|count| u64::try_from(count).unwrap_or(0))?, row.get(1)?))
+        })
+}
+
+pub(super) fn tenant_totals(conn: &Connection) -> rusqlite::Result<Vec<TenantTotals>> {
+    conn.prepare_cached("SELECT tenant, pending, metered FROM timer_counts ORDER BY tenant")?
+        .query_map([], |row| {
+            let count = |column| row.get::<_, i64>(column).map(|count| u64::try_from(count).unwrap_or(0));
+            Ok(TenantTotals { tenant: row.get(0)?, pending: count(1)?, metered: count(2)? })
+        })?
+        .collect()
+}
+
+pub(super) fn switches(conn: &Connection) -> rusqlite::Result<TimerSwitches> {
+    let found = conn
+        .prepare_cached("SELECT schedule, fire FROM timer_switches WHERE id = 1")?
+        .query_row([], |row| Ok(TimerSwitches { schedule: row.get(0)?, fire: row.get(1)? }))
+        .optional()?;
+    Ok(found.unwrap_or_default())
+}
+
+pub(super) fn put_switches(conn: &Connection, switches: TimerSwitches) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT INTO timer_switches (id, schedule, fire) VALUES (1, ?1, ?2)
+         ON CONFLICT (id) DO UPDATE SET schedule = excluded.schedule, fire = excluded.fire",
+    )?
+    .execute(params![switches.schedule, switches.fire])?;
+    Ok(())
+}
+
+pub(super) fn tenants(conn: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+    conn.prepare_cached("SELECT name, quota FROM tenants ORDER BY name")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
+}
+
+pub(super) fn put_tenant(conn: &Connection, name: &str, quota: &TenantQuota) -> rusqlite::Result<()> {
+    let quota = serde_json::to_string(quota)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    conn.prepare_cached(
+        "INSERT INTO tenants (name, quota) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET quota = excluded.quota",
+    )?
+    .execute(params![name, quota])?;
+    Ok(())
+}
+
+pub(super) fn delete_tenant(conn: &Connection, name: &str) -> rusqlite::Result<bool> {
+    Ok(conn.prepare_cached("DELETE FROM tenants WHERE name = ?1")?.execute([name])? > 0)
+}
+
+/// Puts what a write committed into the near heap; answers the earliest instant.
+pub(super) fn remember(due: &mut DueSoon, entries: &[PutEntry]) -> Option<UnixMicros> {
+    for entry in entries {
+        due.put(entry.id, entry.next_us, entry.bucket);
+    }
+    entries.iter().map(|entry| entry.next_us).min()
+}
