@@ -119,7 +119,6 @@ class Schedule:
     updated_at: datetime
     next_run_at: datetime | None
     last_run_at: datetime | None
-    last_message_id: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,6 @@ def schedule(answer: Any) -> Schedule:
         updated_at=unix_ms(answer["updatedAt"]),
         next_run_at=unix_ms_or_none(answer["nextRunAt"]),
         last_run_at=unix_ms_or_none(answer["lastRunAt"]),
-        last_message_id=answer["lastMessageId"],
     )
 
 

@@ -1,0 +1,106 @@
+"""What a process can do to a client: Ctrl-C, fork, an end with calls in flight."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+from chronq import Chronq
+from conftest import TOKEN
+from fake_server import Answer, FakeServer, Hold
+
+
+def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", textwrap.dedent(program), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_ctrl_c_ends_a_blocking_call(fake: FakeServer, client: Chronq) -> None:
+    hold = Hold()
+    fake.answer(hold)
+
+    def interrupt() -> None:
+        assert hold.asked.wait(10)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        client.queues.list()
+    hold.released.set()
+    thread.join()
+
+
+def test_a_client_made_before_a_fork_may_be_used_after_it(fake: FakeServer) -> None:
+    fake.handle(lambda _: Answer(200, []))
+    program = """
+        import os, sys
+        from chronq import Chronq
+        client = Chronq(sys.argv[1], sys.argv[2])
+        if os.fork() == 0:
+            print(client.queues.list(), flush=True)
+            os._exit(0)
+        os.wait()
+    """
+    done = run(program, fake.url, TOKEN)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_call_after_a_fork_of_a_used_client_is_a_clear_error(fake: FakeServer) -> None:
+    fake.handle(lambda _: Answer(200, []))
+    program = """
+        import asyncio, os, sys
+        from chronq import AsyncChronq, Chronq, Transport
+        client = Chronq(sys.argv[1], sys.argv[2])
+        client.queues.list()
+        if os.fork() == 0:
+            for call in (client.queues.list, lambda: asyncio.run(AsyncChronq(*sys.argv[1:]).queues.list())):
+                try:
+                    call()
+                except Transport as error:
+                    print(error, error.may_have_been_sent, flush=True)
+            os._exit(0)
+        os.wait()
+    """
+    done = run(program, fake.url, TOKEN)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2, done
+    for line in lines:
+        assert "forked" in line
+        assert "spawn or forkserver" in line
+        assert line.endswith(" False")
+
+
+def test_a_process_ends_with_calls_in_flight(fake: FakeServer) -> None:
+    fake.handle(lambda _: Answer(200, []))
+    program = """
+        import asyncio, sys, threading
+        from chronq import AsyncChronq, Chronq
+        client = Chronq(sys.argv[1], sys.argv[2])
+        threading.Thread(target=lambda: [client.queues.list() for _ in range(10**6)], daemon=True).start()
+
+        async def main():
+            client = AsyncChronq(*sys.argv[1:])
+            tasks = [asyncio.create_task(client.queues.list()) for _ in range(20)]
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
+        asyncio.run(main())
+        print("over", flush=True)
+    """
+    done = run(program, fake.url, TOKEN)
+    assert (done.returncode, done.stdout) == (0, "over\n"), done.stderr
+
+
+def test_importing_needs_no_environment_and_starts_no_thread() -> None:
+    program = """
+        import os, threading
+        os.environ.clear()
+        import chronq
+        assert threading.active_count() == 1
+        print(len(os.listdir("/proc/self/task")))
+    """
+    done = run(program)
+    assert (done.stdout, done.stderr) == ("1\n", "")
