@@ -77,7 +77,12 @@ async fn serve_connection(
         }
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(header_timeout).max_headers(MAX_REQUEST_HEADERS);
+    // A client may close its sending side and wait for the answer.
+    builder
+        .half_close(true)
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_timeout)
+        .max_headers(MAX_REQUEST_HEADERS);
     let mut connection = pin!(builder.serve_connection(io, service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

@@ -1,0 +1,78 @@
+//! "Queues".
+
+use serde_json::json;
+
+use crate::support::*;
+
+#[tokio::test]
+async fn a_queue_is_made_changed_shown_and_deleted() {
+    let server = start().await;
+    let made =
+        put_queue(&server, "q", json!({ "retryLimit": 9, "retryDelay": "42s", "concurrency": 4 })).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    assert_eq!(
+        made.json(),
+        json!({
+            "name": "q", "retryLimit": 9, "retryDelay": "42s", "maxDelay": "6h", "backoff": true,
+            "expire": "30s", "concurrency": 4, "keepCompleted": "7d", "keepQueued": "14d", "enabled": true,
+        })
+    );
+    let changed = put_queue(&server, "q", json!({ "description": "orders" })).await;
+    assert_eq!((changed.status, &changed.json()["retryLimit"]), (200, &json!(3)));
+    assert_eq!(get(&server, "/v2/queues/q").await.json(), changed.json());
+    let names: Vec<String> = get(&server, "/v2/queues")
+        .await
+        .json()
+        .as_array()
+        .expect("queues")
+        .iter()
+        .map(|queue| queue["name"].as_str().expect("name").to_owned())
+        .collect();
+    assert_eq!(names, ["default", "q"]);
+    assert_eq!(call(&server, "DELETE", "/v2/queues/q", &[], b"").await.status, 200);
+    assert_eq!(call(&server, "DELETE", "/v2/queues/q", &[], b"").await.status, 404);
+    assert_eq!(get(&server, "/v2/queues/q").await.status, 404);
+}
+
+#[tokio::test]
+async fn default_is_always_there_and_cannot_be_deleted() {
+    let server = start().await;
+    assert_eq!(get(&server, "/v2/queues/default").await.json()["concurrency"], 10);
+    assert_eq!(call(&server, "DELETE", "/v2/queues/default", &[], b"").await.status, 400);
+    let put = put_queue(&server, "default", json!({ "concurrency": 5 })).await;
+    assert!(put.status == 200 || put.status == 201, "{put:?}");
+    assert_eq!(get(&server, "/v2/queues/default").await.json()["concurrency"], 5);
+}
+
+#[tokio::test]
+async fn a_setting_out_of_bounds_is_refused_by_name() {
+    let server = start().await;
+    for (settings, named) in [
+        (json!({ "concurrency": 0 }), "concurrency"),
+        (json!({ "concurrency": 101 }), "concurrency"),
+        (json!({ "retryLimit": 101 }), "retryLimit"),
+        (json!({ "retryDelay": "2d" }), "retryDelay"),
+        (json!({ "expire": "3h" }), "expire"),
+        (json!({ "retrylimit": 1 }), "retrylimit"),
+        (json!({ "deadLetterQueue": "nowhere" }), "deadLetterQueue"),
+        (json!({ "deadLetterQueue": "q" }), "deadLetterQueue"),
+    ] {
+        let answer = put_queue(&server, "q", settings.clone()).await;
+        assert_eq!(answer.status, 400, "{settings}: {answer:?}");
+        assert!(answer.error().contains(named), "{settings}: {answer:?}");
+    }
+    assert_eq!(put_queue(&server, "-q", json!({})).await.status, 400);
+}
+
+#[tokio::test]
+async fn disabling_a_queue_refuses_publishes_and_lets_queued_messages_go() {
+    let server = start().await;
+    put_queue(&server, "q", json!({})).await;
+    let target = format!("q/{}", server.inbox_url("a"));
+    publish(&server, &target, &[("chronq-delay", "1h")], "x").await.id();
+    put_queue(&server, "q", json!({ "enabled": false })).await;
+    let refused = publish(&server, &target, &[], "x").await;
+    assert_eq!(refused.refusal(), (400, "queue is disabled: \"q\"".to_owned()));
+    server.clock().advance(std::time::Duration::from_secs(3_600));
+    received(&server, "a", 1).await;
+}
