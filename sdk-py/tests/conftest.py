@@ -12,6 +12,8 @@ from hypothesis import settings
 settings.register_profile("chronq", deadline=None, max_examples=60)
 settings.load_profile("chronq")
 
+pytest_plugins = ["pytester"]
+
 TOKEN = "chronq_not-a-real-token"
 QUICK = RetryPolicy(base="1ms", cap="1ms")
 

@@ -14,7 +14,8 @@ from signing import CURRENT, NEXT, NOW, token
 
 KINDS = [
     "InvalidInput", "Unauthorized", "Forbidden", "NotFound", "Conflict", "TooLarge", "Throttled",
-    "Unavailable", "QuotaExceeded", "HorizonExceeded", "FeatureGated", "Transport", "Protocol", "SignatureError",
+    "Unavailable", "QuotaExceeded", "HorizonExceeded", "FeatureGated", "Transport", "Protocol",
+    "SignatureError",
 ]  # fmt: skip
 
 
