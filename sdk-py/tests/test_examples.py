@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -49,23 +50,29 @@ def test_timers_are_taken_back_and_settled(live: Server) -> None:
 
 
 def test_a_receiver_verifies_before_it_looks(live: Server) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/hook"
     command = [sys.executable, str(EXAMPLES / "receiver.py")]
-    # The public URL is configured before the port is known, as behind a proxy; here it is checked to differ.
     with (
         Chronq(live.url, live.token) as client,
         subprocess.Popen(
             command,
-            env=environment(live, PUBLIC_URL="http://receiver.invalid/hook", PORT="0"),
+            env=environment(live, PUBLIC_URL=url, PORT=str(port)),
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             text=True,
         ) as receiver,
     ):
         try:
             assert receiver.stdout is not None
-            port = receiver.stdout.readline().removeprefix("listening on port ").strip()
-            published = client.publish(f"http://127.0.0.1:{port}/hook", json=1, retries=0)
-            assert receiver.stdout.readline().startswith("refused: the URL")
-            while client.messages.get(published.message_id).state is not MessageState.FAILED:
+            assert receiver.stdout.readline() == f"listening on port {port}\n"
+            published = client.publish(url, json=1)
+            said = receiver.stdout.readline()
+            assert said.startswith(f"delivered: {published.message_id} attempt jwt_")
+            elsewhere = client.publish(f"{url}/elsewhere", json=1, retries=0)
+            assert receiver.stdout.readline().startswith("refused: the delivery was signed for another URL")
+            while client.messages.get(elsewhere.message_id).state is not MessageState.FAILED:
                 time.sleep(0.01)
         finally:
             receiver.terminate()

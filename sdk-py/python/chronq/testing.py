@@ -31,6 +31,7 @@ from chronq._errors import InvalidInput
 from chronq._native import Receiver
 
 BINARY_VARIABLE = "CHRONQ_SERVER_BIN"
+_SETTINGS = ("CHRONQ_", "QUEEN_")
 _START_SECONDS = 30.0
 _LOOK_SECONDS = 0.01
 
@@ -163,11 +164,13 @@ def start_server(binary: str | os.PathLike[str] | None = None) -> Iterator[Serve
             option="binary",
         )
     command = [str(program), "dev", "--listen", "127.0.0.1:0", "--exit-with-parent"]
+    # What configures the machine's own server, or a client of it, is not for this one.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(_SETTINGS)}
     with (
         tempfile.TemporaryFile() as errors,
         # The server ends when its stdin closes, which it does when this process is gone.
         subprocess.Popen(  # noqa: S603
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment
         ) as process,
     ):
         try:
