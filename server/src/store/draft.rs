@@ -11,7 +11,7 @@ use super::types::message::NewMessage;
 use super::types::queue::InForce;
 
 /// A message with its id and its columns.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) id: Uuid,
     pub(crate) message: NewMessage,

@@ -26,6 +26,7 @@ pub mod front;
 mod ids;
 pub mod log;
 mod migrations;
+mod postgres;
 mod sqlite;
 #[cfg(test)]
 mod suite;
@@ -45,6 +46,7 @@ use uuid::Uuid;
 pub use clock::Clock;
 pub use error::{OpenError, StoreError};
 pub use log::LogStore;
+pub use postgres::PostgresStore;
 pub use sqlite::SqliteStore;
 pub use timers::TimerStore;
 pub use types::UnixMillis;
@@ -75,6 +77,7 @@ pub async fn open(url: &DatabaseUrl, role: Role, clock: Clock) -> Result<Arc<dyn
     match url {
         DatabaseUrl::Memory => Ok(Arc::new(SqliteStore::open_in_memory(clock)?)),
         DatabaseUrl::Sqlite(path) => Ok(Arc::new(SqliteStore::open_file(path, role, clock)?)),
+        DatabaseUrl::Postgres(url) => Ok(Arc::new(PostgresStore::open(url.expose(), clock).await?)),
     }
 }
 

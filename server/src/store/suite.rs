@@ -3,6 +3,9 @@
 //! Each function is a sentence of the contract and takes a fresh store. `behaviours!` lists them once;
 //! each store's module turns the list into its tests.
 
+#[path = "../../tests/support/postgres.rs"]
+mod postgres_server;
+
 mod admin;
 mod deduplication;
 mod delivery;
@@ -241,4 +244,16 @@ mod embedded {
     mod file {
         super::super::run_suite!(super::in_a_file);
     }
+}
+
+mod postgres {
+    use super::*;
+    use crate::store::{DatabaseUrl, Role, open};
+
+    async fn in_a_schema() -> (Fresh, ()) {
+        let url = DatabaseUrl::Postgres(postgres_server::fresh_url().await.into());
+        (open(&url, Role::Serve, Clock::new()).await.expect("opens"), ())
+    }
+
+    super::run_suite!(in_a_schema);
 }

@@ -1,4 +1,4 @@
-//! The schema's versions: each step one transaction.
+//! The schema's versions: the same numbers for both databases, each step one transaction.
 
 /// One step.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,12 @@ pub(crate) const SQLITE: &[Migration] = &[
     Migration { version: 2, sql: include_str!("sqlite/0002_timers_and_log.sql") },
 ];
 
+/// The steps of Postgres.
+pub(crate) const POSTGRES: &[Migration] = &[
+    Migration { version: 1, sql: include_str!("postgres/0001_queue.sql") },
+    Migration { version: 2, sql: include_str!("postgres/0002_timers_and_log.sql") },
+];
+
 /// The newest version that this program knows.
 pub(crate) fn known(migrations: &[Migration]) -> i64 {
     migrations.last().map_or(0, |migration| migration.version)
@@ -25,8 +31,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_have_no_gaps() {
-        let numbers: Vec<i64> = SQLITE.iter().map(|migration| migration.version).collect();
-        assert_eq!(numbers, (1..=known(SQLITE)).collect::<Vec<_>>());
+    fn both_databases_have_the_same_numbers_without_gaps() {
+        let numbers = |migrations: &[Migration]| migrations.iter().map(|m| m.version).collect::<Vec<_>>();
+        assert_eq!(numbers(SQLITE), numbers(POSTGRES));
+        assert_eq!(numbers(SQLITE), (1..=known(SQLITE)).collect::<Vec<_>>());
     }
 }
