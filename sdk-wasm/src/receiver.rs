@@ -1,0 +1,113 @@
+//! The receiver: arguments as the package sorted them, the outcome as one text.
+
+use chronq::call::{body_value, moment, outcome_to_text, receiver_from_json, signature_value};
+use chronq::signature::{Delivery, Pending, Receiver, Verified};
+use wasm_bindgen::prelude::*;
+
+use crate::{SPELLING, json, thrown};
+
+/// Verifies deliveries.
+#[wasm_bindgen]
+pub struct CoreReceiver(Receiver);
+
+#[wasm_bindgen]
+#[expect(clippy::too_many_arguments, reason = "an options object would cost more than the HMAC")]
+impl CoreReceiver {
+    /// A receiver with these options, as JSON.
+    #[wasm_bindgen(constructor)]
+    pub fn new(options: &str) -> Result<Self, JsValue> {
+        receiver_from_json(json(options)?, SPELLING).map(Self).map_err(thrown)
+    }
+
+    /// One delivery, by the value of its signature header.
+    pub fn verify(
+        &self,
+        shape: u8,
+        signature: &str,
+        body: &[u8],
+        fault: Option<String>,
+        url: Option<String>,
+        now: f64,
+        tolerance: Option<f64>,
+    ) -> String {
+        let delivery = Delivery {
+            signature: signature_value(shape, signature),
+            body: body_value(body, fault.as_deref()),
+            url: url.as_deref(),
+        };
+        let outcome = moment(now, tolerance)
+            .map_err(chronq::Error::from)
+            .and_then(|moment| self.0.verify(&delivery, moment));
+        outcome_to_text(outcome, SPELLING)
+    }
+
+    /// One delivery, by those of its headers that matter: names and values in turn, one shape each.
+    #[wasm_bindgen(js_name = verifyHeaders)]
+    pub fn verify_headers(
+        &self,
+        headers: Vec<String>,
+        shapes: &[u8],
+        body: &[u8],
+        fault: Option<String>,
+        url: Option<String>,
+        now: f64,
+        tolerance: Option<f64>,
+    ) -> String {
+        let verify = || -> Result<Verified, chronq::Error> {
+            let body = body_value(body, fault.as_deref());
+            self.0.verify_headers(pairs(&headers, shapes), body, url.as_deref(), moment(now, tolerance)?)
+        };
+        outcome_to_text(verify(), SPELLING)
+    }
+
+    /// Everything of [`Self::verify`] but the body, whose digest the platform computes.
+    pub fn begin(
+        &self,
+        shape: u8,
+        signature: &str,
+        url: Option<String>,
+        now: f64,
+        tolerance: Option<f64>,
+    ) -> Result<CorePending, JsValue> {
+        let moment = moment(now, tolerance).map_err(thrown)?;
+        let begun = self.0.begin(signature_value(shape, signature), url.as_deref(), moment);
+        begun.map(CorePending).map_err(thrown)
+    }
+
+    /// Everything of [`Self::verify_headers`] but the body.
+    #[wasm_bindgen(js_name = beginHeaders)]
+    pub fn begin_headers(
+        &self,
+        headers: Vec<String>,
+        shapes: &[u8],
+        url: Option<String>,
+        now: f64,
+        tolerance: Option<f64>,
+    ) -> Result<CorePending, JsValue> {
+        let moment = moment(now, tolerance).map_err(thrown)?;
+        let begun = self.0.begin_headers(pairs(&headers, shapes), url.as_deref(), moment);
+        begun.map(CorePending).map_err(thrown)
+    }
+}
+
+fn pairs<'a>(
+    headers: &'a [String],
+    shapes: &'a [u8],
+) -> impl Iterator<Item = (&'a str, chronq::signature::SignatureValue<'a>)> {
+    let pairs = headers.chunks_exact(2).zip(shapes);
+    pairs.map(|(pair, shape)| (pair[0].as_str(), signature_value(*shape, &pair[1])))
+}
+
+/// A delivery of which everything is verified but the body.
+#[wasm_bindgen]
+pub struct CorePending(Pending);
+
+#[wasm_bindgen]
+impl CorePending {
+    /// Compares the body's SHA-256.
+    pub fn finish(self, digest: &[u8]) -> String {
+        // A digest of another length is no digest of this body.
+        let digest = <[u8; 32]>::try_from(digest).unwrap_or_default();
+        outcome_to_text(self.0.finish_with_digest(&digest).map_err(chronq::Error::from), SPELLING)
+    }
+}
