@@ -3,6 +3,7 @@
 declare namespace native {
   class CoreReceiver {
     constructor(options: string);
+    verifyBytes(signature: string, body: Uint8Array, url: string | null, now: number): string;
     verify(
       shape: number,
       signature: string,
@@ -14,7 +15,7 @@ declare namespace native {
     ): string;
     verifyHeaders(
       headers: string[],
-      shapes: number[] | Uint8Array,
+      shapes: Uint8Array,
       body: Uint8Array,
       fault: string | null,
       url: string | null,

@@ -6,6 +6,7 @@
 
 mod client;
 mod receiver;
+mod text;
 
 use chronq::call::{Spelling, error_to_json};
 use chronq::contract::headers;

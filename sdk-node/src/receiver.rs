@@ -1,10 +1,11 @@
 //! The receiver: arguments as the package sorted them, the outcome as one text.
 
 use chronq::call::{body_value, moment, outcome_to_text, receiver_from_json, signature_value};
-use chronq::signature::{Delivery, Receiver, Verified};
+use chronq::signature::{Body, Delivery, Receiver, SignatureValue, Verified};
 use napi::bindgen_prelude::Uint8ArraySlice;
 use napi_derive::napi;
 
+use crate::text::{Line, Text};
 use crate::{SPELLING, thrown};
 
 /// Verifies deliveries.
@@ -19,6 +20,17 @@ impl CoreReceiver {
         let options =
             serde_json::from_str(&options).map_err(|error| napi::Error::from_reason(error.to_string()))?;
         receiver_from_json(options, SPELLING).map(Self).map_err(thrown)
+    }
+
+    /// The usual delivery: one text as signature, bytes as body, the receiver's own tolerance.
+    #[napi]
+    pub fn verify_bytes(&self, signature: Text, body: Uint8ArraySlice<'_>, url: Text, now: f64) -> Line {
+        let delivery = Delivery {
+            signature: signature.as_str().map_or(SignatureValue::NotText, SignatureValue::from),
+            body: Body::Raw(&body),
+            url: url.as_str(),
+        };
+        Line(self.judge(&delivery, now, None))
     }
 
     /// One delivery, by the value of its signature header.
@@ -39,10 +51,7 @@ impl CoreReceiver {
             body: body_value(&body, fault.as_deref()),
             url: url.as_deref(),
         };
-        let outcome = moment(now, tolerance)
-            .map_err(chronq::Error::from)
-            .and_then(|moment| self.0.verify(&delivery, moment));
-        outcome_to_text(outcome, SPELLING)
+        self.judge(&delivery, now, tolerance)
     }
 
     /// One delivery, by those of its headers that matter: names and values in turn, one shape each.
@@ -51,7 +60,7 @@ impl CoreReceiver {
     pub fn verify_headers(
         &self,
         headers: Vec<String>,
-        shapes: Vec<u8>,
+        shapes: Uint8ArraySlice<'_>,
         body: Uint8ArraySlice<'_>,
         fault: Option<String>,
         url: Option<String>,
@@ -62,6 +71,13 @@ impl CoreReceiver {
             self.by_headers(&headers, &shapes, &body, fault.as_deref(), url.as_deref(), now, tolerance),
             SPELLING,
         )
+    }
+
+    fn judge(&self, delivery: &Delivery<'_>, now: f64, tolerance: Option<f64>) -> String {
+        let outcome = moment(now, tolerance)
+            .map_err(chronq::Error::from)
+            .and_then(|moment| self.0.verify(delivery, moment));
+        outcome_to_text(outcome, SPELLING)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the arguments of the method above")]

@@ -15,4 +15,4 @@ export const Chronq: ChronqConstructor = clientOn(native);
 /** Verifies signed deliveries. */
 export type Receiver = Verifier;
 /** Verifies signed deliveries. */
-export const Receiver: ReceiverConstructor = receiverOn(native);
+export const Receiver: ReceiverConstructor = receiverOn({ ...native, platformDigestFrom: null });

@@ -1,15 +1,13 @@
 //! The receiver for bindings: made from options, judged by shapes, answered in one line of text.
 //!
 //! Verification is the hot path of a binding, where an object of seven fields costs more than the HMAC:
-//! so what was verified crosses the bridge as a single text, and a refusal as JSON.
-
-use std::fmt::Write;
+//! so what was verified crosses the bridge as a single text in columns, and a refusal as JSON.
 
 use serde_json::Value;
 
 use super::bridge::error_to_json;
 use super::fields::{Fields, Spelling, kind_of, wrong_type};
-use crate::contract::Dialect;
+use crate::contract::{Dialect, KeyMatch, claims as names};
 use crate::error::Error;
 use crate::input::InvalidInput;
 use crate::secret::Secret;
@@ -83,33 +81,57 @@ pub fn moment(now: f64, tolerance: Option<f64>) -> Result<Moment, InvalidInput> 
     Ok(Moment::at(whole_seconds("now", now)?).with_tolerance(tolerance))
 }
 
-/// A verification's outcome as one text.
+/// A verification's outcome as one text, in columns that need no parser.
 ///
-/// A refusal is the JSON of its error, which begins with `{`. A success is
-/// `key exp nbf iat iss body jti-length sub?`, a line end, then the jti and the sub one after the other:
-/// `-` stands for what the dialect does not sign, the length is in UTF-16 units, and `s` says that there
-/// is a sub.
+/// A refusal is the JSON of its error, which begins with `{`. A success is, in ASCII up to the jti:
+///
+/// | from | holds |
+/// |---|---|
+/// | 0 | `c` or `n`: the current or the next key matched |
+/// | 1 | `c`, `u` or `-`: the issuer is chronq, Upstash, none |
+/// | 2 | `s` or `-`: there is a sub or none |
+/// | 3 | `b` or `-`: there is a body claim or none |
+/// | 4, 16, 28 | exp, nbf and iat in 12 digits each; an iat that is absent begins with `-` |
+/// | 40 | length of the jti in UTF-16 units, in 6 digits; absent, it begins with `-` |
+/// | 46 | the body claim, 43 characters, if there is one; then jti and sub |
 pub fn outcome_to_text(outcome: Result<Verified, Error>, spelling: Spelling) -> String {
     let Verified { claims, key } = match outcome {
         Ok(verified) => verified,
         Err(error) => return error_to_json(&error, spelling).to_string(),
     };
-    let (jti, sub) = (claims.jti.as_deref(), claims.sub.as_deref());
     let mut text = String::with_capacity(256);
-    let _ = write!(text, "{key} {} {} ", claims.exp, claims.nbf);
-    let _ = match claims.iat {
-        Some(iat) => write!(text, "{iat} "),
-        None => write!(text, "- "),
-    };
-    let _ = write!(text, "{} {} ", claims.iss.unwrap_or("-"), claims.body.as_deref().unwrap_or("-"));
-    let _ = match jti {
-        Some(jti) => write!(text, "{} ", jti.encode_utf16().count()),
-        None => write!(text, "- "),
-    };
-    text.push_str(if sub.is_some() { "s\n" } else { "-\n" });
-    text.push_str(jti.unwrap_or_default());
-    text.push_str(sub.unwrap_or_default());
+    text.push(match key {
+        KeyMatch::Current => 'c',
+        KeyMatch::Next => 'n',
+    });
+    text.push(match claims.iss {
+        Some(names::ISSUER) => 'c',
+        Some(_) => 'u',
+        None => '-',
+    });
+    text.push(if claims.sub.is_some() { 's' } else { '-' });
+    text.push(if claims.body.is_some() { 'b' } else { '-' });
+    push_digits::<12>(&mut text, Some(claims.exp));
+    push_digits::<12>(&mut text, Some(claims.nbf));
+    push_digits::<12>(&mut text, claims.iat);
+    let units = claims.jti.as_deref().map(|jti| jti.encode_utf16().count());
+    push_digits::<6>(&mut text, units.map(|units| i64::try_from(units).unwrap_or(0)));
+    for part in [claims.body, claims.jti, claims.sub] {
+        text.push_str(part.as_deref().unwrap_or_default());
+    }
     text
+}
+
+/// No number of a verified delivery is negative or longer than its column.
+fn push_digits<const WIDTH: usize>(text: &mut String, number: Option<i64>) {
+    let mut digits = [b'-'; WIDTH];
+    if let Some(mut number) = number {
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + u8::try_from(number % 10).unwrap_or(0);
+            number /= 10;
+        }
+    }
+    text.extend(digits.map(char::from));
 }
 
 #[cfg(test)]
@@ -168,12 +190,28 @@ mod tests {
             jti: Some("jwt_😀".to_owned()),
             body: Some("47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU".to_owned()),
         };
-        let key = crate::contract::KeyMatch::Next;
+        let key = KeyMatch::Next;
         let text = outcome_to_text(Ok(Verified { claims, key }), Spelling::Camel);
         assert_eq!(
             text,
-            "next 1700000300 1699999995 1700000000 chronq 47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU 6 s\njwt_😀https://h/\n é"
+            "ncsb001700000300001699999995001700000000000006\
+             47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFUjwt_😀https://h/\n é"
         );
+    }
+
+    #[test]
+    fn what_a_dialect_does_not_sign_is_a_dash() {
+        let claims = crate::signature::Claims {
+            iss: None,
+            sub: None,
+            exp: 1_700_000_301,
+            nbf: 1_699_999_700,
+            iat: None,
+            jti: Some("msg_1".to_owned()),
+            body: None,
+        };
+        let text = outcome_to_text(Ok(Verified { claims, key: KeyMatch::Current }), Spelling::Camel);
+        assert_eq!(text, "c---001700000301001699999700------------000005msg_1");
     }
 
     #[test]

@@ -15,6 +15,8 @@ export const enum Shape {
 
 /** Verifies deliveries. `fault` is null for a raw body: see {@link rawBody}. */
 export interface CoreReceiver {
+  /** The usual delivery in fewer arguments, where the bridge makes each of them dear. */
+  verifyBytes?(signature: string, body: Uint8Array, url: string | null, now: number): string;
   verify(
     shape: Shape,
     signature: string,
@@ -26,13 +28,36 @@ export interface CoreReceiver {
   ): string;
   verifyHeaders(
     headers: string[],
-    shapes: number[] | Uint8Array,
+    shapes: Uint8Array,
     body: Uint8Array,
     fault: string | null,
     url: string | null,
     now: number,
     tolerance: number | null,
   ): string;
+}
+
+/** A delivery of which everything is verified but the body. */
+export interface CorePending {
+  finish(digest: Uint8Array): string;
+}
+
+/** A receiver whose body the platform may hash. */
+export interface SplitReceiver extends CoreReceiver {
+  begin(
+    shape: Shape,
+    signature: string,
+    url: string | null,
+    now: number,
+    tolerance: number | null,
+  ): CorePending;
+  beginHeaders(
+    headers: string[],
+    shapes: Uint8Array,
+    url: string | null,
+    now: number,
+    tolerance: number | null,
+  ): CorePending;
 }
 
 /** One call in progress. */
@@ -54,19 +79,8 @@ export interface CoreClient {
 export interface ReceiverCore {
   CoreReceiver: new (options: string) => CoreReceiver;
   signatureHeaders(): string[];
-  /**
-   * Verifies with the platform's own digest, where that is faster than the core's for a body of this
-   * size; null where it is not, or not to be had.
-   */
-  verifyWithPlatformDigest?(
-    receiver: CoreReceiver,
-    headers: string[],
-    shapes: number[],
-    body: Uint8Array,
-    url: string | null,
-    now: number,
-    tolerance: number | null,
-  ): Promise<string> | null;
+  /** Size of a body, in bytes, from which on the platform hashes faster than this core; null for never. */
+  platformDigestFrom: number | null;
 }
 
 /** What a client needs of a core. */
