@@ -44,6 +44,7 @@ def main():
     faults += faults_of_ours(rows, verdicts)
     faults += write_or_check(render(rows, verdicts), "--write" in sys.argv[1:])
     faults += differences()
+    faults += faults_by_hand()
     faults += faults_of_the_server()
     for fault in faults:
         print(fault, file=sys.stderr)
@@ -184,6 +185,17 @@ def differences():
         return [f"only {len(accepted)} tokens were accepted: the comparison says nothing"]
     return [f"chronq accepts what {name} refuses ({verdicts[case['id'], name]}): {case['token']}"
             for case in accepted for name in STRICTER_THAN if verdicts[case["id"], name] is not None]
+
+
+def faults_by_hand():
+    """The shell script of docs/security.md verifies the vector that the tests verify."""
+    script = ROOT / "examples/verify-by-hand.sh"
+    done = subprocess.run(["sh", script], capture_output=True, text=True)
+    faults = [] if done.returncode == 0 else [f"{script.name} failed: {done.stdout}{done.stderr}"]
+    token = re.search(r"^token='([^']+)'$", script.read_text(), re.MULTILINE)[1]
+    if token not in (ROOT / "sdk-core/tests/signature_vector.rs").read_text():
+        faults.append(f"{script.name} verifies another token than sdk-core/tests/signature_vector.rs")
+    return faults
 
 
 def faults_of_the_server():

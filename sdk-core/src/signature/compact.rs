@@ -49,7 +49,7 @@ struct Segments<'t> {
 
 impl<'t> Segments<'t> {
     fn split(token: &'t [u8]) -> Option<Self> {
-        let mut dots = token.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
+        let mut dots = memchr::memchr_iter(b'.', token);
         let (first, second, None) = (dots.next()?, dots.next()?, dots.next()) else { return None };
         Some(Self {
             header: &token[..first],

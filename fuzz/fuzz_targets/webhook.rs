@@ -1,0 +1,9 @@
+//! See `fuzzed::webhook`.
+#![no_main]
+
+#[path = "../../sdk-core/tests/signing/fuzzed.rs"]
+mod fuzzed;
+#[path = "../../sdk-core/tests/signing/mod.rs"]
+mod signing;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzzed::webhook(data));
