@@ -51,7 +51,9 @@ async def main() -> None:
         print("not before", later.deliver_at)
         print("day 7:", await take_back(client, "reminders", "trial:acme:day7", later.txn))
 
-        now = await client.timers.schedule("reminders", "trial:acme:now", payload=reminder, delay=timedelta(0))
+        now = await client.timers.schedule(
+            "reminders", "trial:acme:now", payload=reminder, delay=timedelta(0)
+        )
         assert isinstance(now, Scheduled | Rescheduled)
         while not await client.log.find("reminders", now.txn):
             await asyncio.sleep(0.05)

@@ -9,7 +9,7 @@ use chronq::signature::{
 };
 use chronq::{Error, InvalidInput, Secret};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyString};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 
 use crate::claims::PyClaims;
 use crate::delivery::{Headers, Held, Value, type_name};
@@ -195,7 +195,10 @@ fn clock() -> i64 {
 fn seconds(option: &str, given: &Bound<'_, PyAny>) -> Result<i64, InvalidInput> {
     let is_whole = given.is_instance_of::<PyInt>() && !given.is_instance_of::<PyBool>();
     if !is_whole {
-        return Err(not_whole_seconds(option, &type_name(given)));
+        // Numbers are shown, anything else by its type alone: it may hold anything.
+        let number = given.is_instance_of::<PyFloat>() || given.is_instance_of::<PyBool>();
+        let shown = number.then(|| given.repr().ok()).flatten().map(|shown| shown.to_string());
+        return Err(not_whole_seconds(option, &shown.unwrap_or_else(|| type_name(given))));
     }
     given.extract::<i64>().map_err(|_| not_whole_seconds(option, "a number beyond 64 bits"))
 }

@@ -177,7 +177,8 @@ def test_a_hostile_type_cannot_raise_its_own_error() -> None:
         hostile: dict[str, Any] = {option: Hostile()}
         error = refused_input(lambda given=hostile: RECEIVER.verify(signature="a", body=b"", **given))
         assert error.option == option
-    assert refused_input(lambda: RECEIVER.verify_headers(Hostile(), b"")).option == "headers"
+    headers: Any = Hostile()
+    assert refused_input(lambda: RECEIVER.verify_headers(headers, b"")).option == "headers"
 
 
 def test_a_refusal_says_where_and_by_how_much() -> None:

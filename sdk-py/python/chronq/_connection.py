@@ -4,9 +4,10 @@ import json
 import os
 from typing import Any, TypeVar
 
-from chronq import _native, _options
+from chronq import _options
 from chronq._calls import Call
 from chronq._errors import InvalidInput, from_json
+from chronq._native import Client
 from chronq._options import Duration, RetryPolicy
 
 T = TypeVar("T")
@@ -39,14 +40,14 @@ class Connection:
             else {"attempts": retry.attempts, "base": retry.base, "cap": retry.cap},
             "user_agent": user_agent,
         }
-        self._native: _native.Client | None = _native.Client(_options.encode(options))
+        self._native: Client | None = Client(_options.encode(options))
         self.url = self._native.url
 
     def close(self) -> None:
         """Let go of the connections, once the calls in progress are over."""
         self._native = None
 
-    def _open(self) -> _native.Client:
+    def _open(self) -> Client:
         if self._native is None:
             raise InvalidInput("the client is closed: make calls inside its with block", option="client")
         return self._native

@@ -13,7 +13,7 @@ The body stays readable. A form or stream must not be read before it.
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec
 
 import flask
 
@@ -24,12 +24,11 @@ from chronq._native import Claims, Receiver
 __all__ = ["current_claims", "verified"]
 
 P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def verified(
     url: str | Callable[[flask.Request], str] | None, *, receiver: Receiver | None = None
-) -> Callable[[Callable[P, R]], Callable[P, Any]]:
+) -> Callable[[Callable[P, Any]], Callable[P, Any]]:
     """Make a decorator that verifies before the view runs, or answers 401.
 
     url is the public URL that was published to, from your configuration: text, or made from the request
@@ -38,7 +37,7 @@ def verified(
     """
     verifier = Verifier(url, receiver)
 
-    def decorate(view: Callable[P, R]) -> Callable[P, Any]:
+    def decorate(view: Callable[P, Any]) -> Callable[P, Any]:
         @functools.wraps(view)
         def run(*args: P.args, **kwargs: P.kwargs) -> Any:
             request = flask.request

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -154,7 +154,7 @@ def find_binary() -> Path | None:
 
 
 @contextlib.contextmanager
-def start_server(binary: str | os.PathLike[str] | None = None) -> Iterator[Server]:
+def start_server(binary: str | os.PathLike[str] | None = None) -> Generator[Server]:
     """Start a server on a free port, in memory. It ends with the block, or with this process."""
     program = find_binary() if binary is None else Path(binary)
     if program is None or not program.is_file():
