@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::metrics::instance;
 use crate::service::access;
 use crate::service::keys::Keys;
 use crate::state::AppState;
@@ -27,6 +28,7 @@ pub async fn run(state: AppState) {
             return;
         }
         once(&state).await;
+        instance::keep_small();
     }
 }
 

@@ -7,7 +7,7 @@ use crate::state::AppState;
 use crate::store::StoreError;
 
 /// How often is looked.
-const EVERY: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_mins(1);
 /// Rows in one transaction: small enough that publishes do not wait behind it.
 const BATCH: u32 = 2_000;
 

@@ -30,6 +30,7 @@ pub struct ScheduleInfo {
 /// The fields that the server adds to those of [`Schedule`].
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names are those of the wire")]
 struct Kept {
     created_at: i64,
     updated_at: i64,

@@ -24,16 +24,16 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Says where: `--url` with an admin token, else the configured database, else `CHRONQ_URL`.
 #[derive(Debug, Args)]
 pub(super) struct TargetArguments {
-    /// A running server, such as https://queue.example.com; needs an admin token
+    /// Of a running server; needs an admin token
     #[arg(long, value_name = "URL", conflicts_with = "database_url")]
     url: Option<String>,
-    /// The admin token for --url (or CHRONQ_TOKEN, which keeps it out of the process list)
+    /// The admin token for --url (or `CHRONQ_TOKEN`, which keeps it out of the process list)
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
-    /// The database itself: sqlite:PATH or postgres://… (or CHRONQ_DATABASE_URL)
+    /// The database itself: sqlite:PATH or postgres://… (or `CHRONQ_DATABASE_URL`)
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
-    /// A TOML file with settings (or CHRONQ_CONFIG)
+    /// A TOML file with settings (or `CHRONQ_CONFIG`)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -60,7 +60,7 @@ fn any() -> Value {
     json!({})
 }
 
-fn list(items: Value) -> Value {
+fn list(items: &Value) -> Value {
     json!({ "type": "array", "items": items })
 }
 
@@ -68,7 +68,7 @@ fn strings() -> Value {
     json!({ "type": "object", "additionalProperties": text() })
 }
 
-fn nullable(schema: Value) -> Value {
+fn nullable(schema: &Value) -> Value {
     json!({ "oneOf": [schema, { "type": "null" }] })
 }
 
@@ -96,7 +96,7 @@ fn publishing() -> Schemas {
             "PublishedCopy",
             object(&[("messageId", text()), ("url", url()), ("queue", name()), ("deduplicated", flag())]),
         ),
-        ("PublishAnswer", json!({ "oneOf": [to("Published"), list(to("PublishedCopy"))] })),
+        ("PublishAnswer", json!({ "oneOf": [to("Published"), list(&to("PublishedCopy"))] })),
         (
             "BatchEntry",
             object(&[("destination", url()), ("queue?", name()), ("body?", text()), ("headers?", strings())]),
@@ -129,14 +129,14 @@ fn messages() -> Schemas {
                 ("queue", name()),
                 ("state", one_of(MessageState::ALL)),
                 ("url", url()),
-                ("labels", list(text())),
-                ("cronjob", nullable(name())),
+                ("labels", list(&text())),
+                ("cronjob", nullable(&name())),
                 ("createdAt", date_time()),
-                ("startedAt", nullable(date_time())),
-                ("completedAt", nullable(date_time())),
+                ("startedAt", nullable(&date_time())),
+                ("completedAt", nullable(&date_time())),
                 ("retried", integer()),
                 ("maxRetries", integer()),
-                ("response", nullable(to("AttemptResponse"))),
+                ("response", nullable(&to("AttemptResponse"))),
             ]),
         ),
         (
@@ -150,7 +150,7 @@ fn messages() -> Schemas {
             ]),
         ),
         ("MessageStateAnswer", object(&[("messageId", text()), ("state", one_of(MessageState::ALL))])),
-        ("Events", object(&[("jobs", list(to("Message"))), ("total", integer())])),
+        ("Events", object(&[("jobs", list(&to("Message"))), ("total", integer())])),
         ("RpcJobsRequest", object(&[("json", filters)])),
         ("RpcJobsAnswer", object(&[("json", to("Events"))])),
     ])
@@ -174,14 +174,14 @@ fn topology() -> Schemas {
     let mut queue = vec![("name", name())];
     queue.extend(settings.iter().cloned());
     named(&[
-        ("Endpoints", object(&[("endpoints", list(endpoint.clone()))])),
+        ("Endpoints", object(&[("endpoints", list(&endpoint.clone()))])),
         (
             "Group",
             object(&[
                 ("name", name()),
                 ("createdAt", unix_ms()),
                 ("updatedAt", unix_ms()),
-                ("endpoints", list(endpoint)),
+                ("endpoints", list(&endpoint)),
             ]),
         ),
         ("QueueSettings", object(&settings)),
@@ -200,17 +200,17 @@ fn schedules() -> Schemas {
         ("timezone?", json!({ "type": "string", "examples": ["America/Chicago"], "default": "UTC" })),
         ("missed?", one_of(Missed::ALL)),
         ("timeoutMs?", json!({ "type": "integer", "minimum": 1, "maximum": 7_200_000, "default": 30_000 })),
-        ("queue?", nullable(name())),
+        ("queue?", nullable(&name())),
         ("enabled?", flag()),
-        ("description?", nullable(text())),
-        ("failureCallback?", nullable(url())),
+        ("description?", nullable(&text())),
+        ("failureCallback?", nullable(&url())),
     ];
     let mut info = common.to_vec();
     info.extend([
         ("createdAt", unix_ms()),
         ("updatedAt", unix_ms()),
-        ("nextRunAt", nullable(unix_ms())),
-        ("lastRunAt", nullable(unix_ms())),
+        ("nextRunAt", nullable(&unix_ms())),
+        ("lastRunAt", nullable(&unix_ms())),
     ]);
     named(&[
         ("Schedule", object(&common)),
@@ -240,9 +240,9 @@ fn timers() -> Schemas {
         ("messageId?", text()),
         ("payloadZstd?", flag()),
         ("encrypted?", flag()),
-        ("producerSub?", nullable(text())),
+        ("producerSub?", nullable(&text())),
         ("attempts?", integer()),
-        ("lastError?", nullable(text())),
+        ("lastError?", nullable(&text())),
         ("claimed?", flag()),
         ("createdAt?", date_time()),
         ("updatedAt?", date_time()),
@@ -253,7 +253,7 @@ fn timers() -> Schemas {
     named(&[
         (
             "TimerOperations",
-            json!({ "oneOf": [object(&[("operations", list(operation.clone()))]), list(operation)] }),
+            json!({ "oneOf": [object(&[("operations", list(&operation.clone()))]), list(&operation)] }),
         ),
         (
             "TimerElement",
@@ -262,16 +262,20 @@ fn timers() -> Schemas {
                 ("status", one_of(TimerStatus::ALL)),
                 ("queue", text()),
                 ("timerKey", text()),
-                ("txn?", nullable(text())),
+                ("txn?", nullable(&text())),
                 ("messageId?", text()),
                 ("deliverAt?", date_time()),
             ]),
         ),
-        ("TimerResults", object(&[("results", list(to("TimerElement")))])),
+        ("TimerResults", object(&[("results", list(&to("TimerElement")))])),
         ("Timer", object(&found)),
         (
             "TimerPage",
-            object(&[("rows", list(object(&timer))), ("truncated", flag()), ("nextAfter", nullable(text()))]),
+            object(&[
+                ("rows", list(&object(&timer))),
+                ("truncated", flag()),
+                ("nextAfter", nullable(&text())),
+            ]),
         ),
         ("TimerSwitches", object(&[("schedule?", flag()), ("fire?", flag())])),
         ("LogObject", any()),
@@ -302,7 +306,7 @@ fn admin() -> Schemas {
                 ("tenant", text()),
                 ("lastFour", text()),
                 ("createdAt", unix_ms()),
-                ("lastUsedAt", nullable(unix_ms())),
+                ("lastUsedAt", nullable(&unix_ms())),
             ]),
         ),
         (
@@ -319,11 +323,11 @@ fn admin() -> Schemas {
             "Tenant",
             object(&[
                 ("enabled?", flag()),
-                ("maxTimers?", nullable(integer())),
-                ("maxTimerHorizonSeconds?", nullable(integer())),
-                ("maxPayloadBytes?", nullable(integer())),
-                ("maxSchedulesPerSecond?", nullable(json!({ "type": "number" }))),
-                ("burst?", nullable(integer())),
+                ("maxTimers?", nullable(&integer())),
+                ("maxTimerHorizonSeconds?", nullable(&integer())),
+                ("maxPayloadBytes?", nullable(&integer())),
+                ("maxSchedulesPerSecond?", nullable(&json!({ "type": "number" }))),
+                ("burst?", nullable(&integer())),
             ]),
         ),
     ])

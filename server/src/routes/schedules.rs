@@ -54,7 +54,7 @@ async fn find(
     _: Authorized<Read>,
     Path(name): Path<String>,
 ) -> Result<Json<ScheduleInfo>, ApiError> {
-    Ok(Json(schedules::get(&state, &known(name)?).await?))
+    Ok(Json(schedules::get(&state, &known(&name)?).await?))
 }
 
 async fn remove(
@@ -62,7 +62,7 @@ async fn remove(
     _: Authorized<ReadWrite>,
     Path(name): Path<String>,
 ) -> Result<Json<serde_json::Value>, ApiError> {
-    let name = known(name)?;
+    let name = known(&name)?;
     schedules::delete(&state, &name).await?;
     Ok(Json(serde_json::json!({ "name": name, "deleted": true })))
 }
@@ -72,12 +72,12 @@ async fn run(
     _: Authorized<Write>,
     Path(name): Path<String>,
 ) -> Result<Json<ScheduleRun>, ApiError> {
-    Ok(Json(schedules::run_now(&state, &known(name)?).await?))
+    Ok(Json(schedules::run_now(&state, &known(&name)?).await?))
 }
 
 /// What is no name names no schedule.
-fn known(name: String) -> Result<Name, ApiError> {
-    Name::parse("name", &name).map_err(|_| ApiError::not_found(format!("unknown schedule: \"{name}\"")))
+fn known(name: &str) -> Result<Name, ApiError> {
+    Name::parse("name", name).map_err(|_| ApiError::not_found(format!("unknown schedule: \"{name}\"")))
 }
 
 impl From<ScheduleError> for ApiError {

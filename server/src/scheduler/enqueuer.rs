@@ -23,7 +23,7 @@ const BATCH: usize = 100;
 /// The longest sleep: what another process changed is seen by then although its hint was lost.
 const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 /// A pause of this length between two looks was none of ours: the machine slept.
-const BREAK: Duration = Duration::from_secs(60);
+const BREAK: Duration = Duration::from_mins(1);
 /// The pause after the store failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 

@@ -1,5 +1,6 @@
 //! Schedules, tokens, signing keys, metrics and the description of the routes, over raw HTTP against
 //! a server that was started whole.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod command_line;
 mod keys;

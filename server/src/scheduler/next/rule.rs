@@ -18,7 +18,7 @@ const MAX_ITERATIONS: usize = 250_000;
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     start: NaiveDateTime,
-    rule: RRule<Unvalidated>,
+    pattern: RRule<Unvalidated>,
     within: Within,
     extra: Vec<NaiveDateTime>,
     except: Vec<NaiveDateTime>,
@@ -54,26 +54,24 @@ impl Rule {
             InvalidInput::with_rule("cron", format!("must be an RRULE as in RFC 5545 ({why})"), expression)
         };
         let lines = Lines::read(expression).map_err(|why| refuse(&why))?;
-        let (start, zone) = match lines.start {
-            Some(start) => read_start(start, zone)?,
-            None => {
-                let created =
-                    DateTime::from_timestamp_millis(created_ms).ok_or_else(|| refuse("no start"))?;
-                (local_of(created, zone), zone)
-            }
+        let (start, zone) = if let Some(start) = lines.start {
+            read_start(start, zone)?
+        } else {
+            let created = DateTime::from_timestamp_millis(created_ms).ok_or_else(|| refuse("no start"))?;
+            (local_of(created, zone), zone)
         };
         let moment =
             |text: &str| read_local(text, zone).ok_or_else(|| refuse(&format!("\"{text}\" is no date")));
         let extra = lines.extra.iter().map(|text| moment(text)).collect::<Result<_, _>>()?;
         let except = lines.except.iter().map(|text| moment(text)).collect::<Result<_, _>>()?;
-        let (rule, within) = read_rule(&lines.rule, start, zone).map_err(|why| refuse(&why))?;
-        Ok((Self { start, rule, within, extra, except }, zone))
+        let (pattern, within) = read_rule(&lines.rule, start, zone).map_err(|why| refuse(&why))?;
+        Ok((Self { start, pattern, within, extra, except }, zone))
     }
 
     /// The first local time after `after`, that one excluded.
     pub(super) fn next_local(&self, after: NaiveDateTime) -> Option<NaiveDateTime> {
         let start = pretend_utc(self.start_near(after));
-        let rule = self.rule.clone().validate(start).ok()?;
+        let rule = self.pattern.clone().validate(start).ok()?;
         let extra = self.extra.iter().copied().map(pretend_utc).collect();
         let except = self.except.iter().copied().map(pretend_utc).collect();
         let set = RRuleSet::new(start).rrule(rule).set_rdates(extra).set_exdates(except).limit();
@@ -87,9 +85,9 @@ impl Rule {
     /// A later start with the same runs after `after`, so that a rule which began long ago need not
     /// be played from there. A rule with a count must be.
     fn start_near(&self, after: NaiveDateTime) -> NaiveDateTime {
-        let interval = i64::from(self.rule.get_interval());
-        let until = self.rule.get_until().map_or(after, |until| until.naive_utc().min(after));
-        if self.rule.get_count().is_some() || interval == 0 || until <= self.start {
+        let interval = i64::from(self.pattern.get_interval());
+        let until = self.pattern.get_until().map_or(after, |until| until.naive_utc().min(after));
+        if self.pattern.get_count().is_some() || interval == 0 || until <= self.start {
             return self.start;
         }
         let passed = until - self.start;
@@ -97,7 +95,7 @@ impl Rule {
             let step = period.num_seconds() * interval;
             self.start + TimeDelta::seconds(passed.num_seconds() / step * step)
         };
-        match self.rule.get_freq() {
+        match self.pattern.get_freq() {
             Frequency::Secondly => whole(TimeDelta::seconds(1)),
             Frequency::Minutely => whole(TimeDelta::minutes(1)),
             Frequency::Hourly => whole(TimeDelta::hours(1)),
