@@ -1,7 +1,8 @@
 //! `chronq token`, `chronq keys`, `chronq migrate`, `chronq openapi`.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use chronq_server::config::Database;
 use serde_json::Value;
@@ -139,4 +140,36 @@ async fn a_mistyped_database_is_not_made() {
 #[test]
 fn the_description_is_printed() {
     assert_eq!(json(&chronq(&["openapi"], None)), chronq_server::openapi::document());
+}
+
+#[test]
+fn serve_prints_an_admin_token_once_at_first_start() {
+    let folder = tempfile::tempdir().expect("folder");
+    let database = database_url(&folder.path().join("chronq.sqlite"));
+    let first = served(&database);
+    let token = first.split_whitespace().find(|word| word.starts_with("chronq_")).expect("a token on stderr");
+    assert_eq!(token.len(), "chronq_".len() + 43);
+    assert_eq!(first.matches("chronq_").count(), 1);
+    assert!(!served(&database).contains("chronq_"));
+}
+
+/// What a server writes to stderr from its start to its end; it ends as its stdin does.
+fn served(database: &str) -> String {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_chronq"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--exit-with-parent", "--database-url", database])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary");
+    let mut ready = String::new();
+    BufReader::new(server.stdout.take().expect("stdout")).read_line(&mut ready).expect("a line");
+    let ready: Value = serde_json::from_str(&ready).expect("json");
+    assert_eq!(ready["event"], "ready");
+    assert_eq!((&ready["token"], &ready["signingKey"]), (&Value::Null, &Value::Null), "secrets in dev only");
+    drop(server.stdin.take());
+    let output = server.wait_with_output().expect("an end");
+    let written = String::from_utf8(output.stderr).expect("utf-8");
+    assert!(output.status.success(), "{written}");
+    written
 }

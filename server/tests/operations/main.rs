@@ -7,6 +7,7 @@ mod keys;
 mod log;
 mod metrics;
 mod openapi;
+mod retention;
 mod schedules;
 mod server;
 mod tokens;

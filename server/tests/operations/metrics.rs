@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::server::{ADMIN, call, call_as, start};
+use crate::server::{ADMIN, call, call_as, eventually, start};
 
 #[tokio::test]
 async fn metrics_are_prometheus_text_for_a_token_that_may_read() {
@@ -41,6 +41,42 @@ async fn every_line_is_a_comment_or_a_sample_and_no_metric_stands_twice() {
             assert!(value.parse::<f64>().is_ok(), "{line}");
             assert!(name.starts_with("chronq_") || name.starts_with("queen_"), "{line}");
         }
+    }
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn per_queue_runs_finished_succeeded_and_the_percentiles_of_the_last_24_hours() {
+    let server = start().await;
+    let path = format!("/v2/publish/{}/dev/inbox/hook", server.url());
+    assert_eq!(call(&server, "POST", &path, None).await.status, 200);
+    let text = eventually("a finished run", || async {
+        let text = call(&server, "GET", "/metrics", None).await.body;
+        text.contains("chronq_queue_runs_finished{queue=\"default\"} 1").then_some(text)
+    })
+    .await;
+    for part in [
+        "chronq_queue_runs_succeeded{queue=\"default\"} 1\n",
+        "chronq_queue_last_attempt_duration_seconds{queue=\"default\",quantile=\"0.5\"} ",
+        "chronq_queue_last_attempt_duration_seconds{queue=\"default\",quantile=\"0.95\"} ",
+        "chronq_queue_messages_waiting{queue=\"default\"} 0\n",
+        "chronq_attempts_total{outcome=\"completed\"} ",
+        "chronq_publishes_total{outcome=\"queued\"} ",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let advanced = call(&server, "POST", "/dev/clock/advance", Some(json!({ "ms": 86_400_001 }))).await;
+    assert_eq!(advanced.status, 200);
+    let text = call(&server, "GET", "/metrics", None).await.body;
+    assert!(text.contains("chronq_queue_runs_finished{queue=\"default\"} 0\n"), "{text}");
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn health_and_ready_are_open() {
+    let server = start().await;
+    for path in ["/health", "/ready"] {
+        assert_eq!(call_as(&server, None, "GET", path, None).await.status, 200, "{path}");
     }
     server.shutdown().await;
 }

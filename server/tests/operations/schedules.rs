@@ -8,7 +8,7 @@ use chronq_server::store::types::event::{EventFilter, Message};
 
 use serde_json::{Value, json};
 
-use crate::server::{call, eventually, start, start_on};
+use crate::server::{call, eventually, inbox, start, start_on};
 
 const SCHEDULES: &str = "/v2/schedules";
 const DAY_MS: u64 = 86_400_000;
@@ -278,5 +278,76 @@ async fn missed_skip_makes_none() {
     let after = moved_on(&server, "nightly", &before).await;
     assert_eq!(runs(&server, "nightly").await.len(), 0);
     assert_eq!(after["lastRunAt"], Value::Null);
+    server.shutdown().await;
+}
+
+fn to_inbox(server: &Running, name: &str) -> Value {
+    json!(format!("{}/dev/inbox/{name}", server.url()))
+}
+
+fn header<'a>(request: &'a Value, name: &str) -> Option<&'a str> {
+    let headers = request["headers"].as_array().expect("headers");
+    headers.iter().find(|pair| pair[0] == name).and_then(|pair| pair[1].as_str())
+}
+
+#[tokio::test]
+async fn a_run_is_a_signed_delivery_of_the_schedule_as_it_is_now() {
+    let server = start().await;
+    let mut schedule = with("url", to_inbox(&server, "report"));
+    schedule["method"] = json!("PUT");
+    schedule["headers"] = json!({ "content-type": "application/json", "x-report": "nightly" });
+    schedule["body"] = json!("{\"report\":\"old\"}");
+    put(&server, schedule.clone()).await;
+    schedule["body"] = json!("{\"report\":\"nightly\"}");
+    put(&server, schedule).await;
+    advance_to_next_run(&server, "nightly").await;
+    let requests = inbox(&server, "report", 1).await;
+    assert_eq!(requests.len(), 1);
+    let request = &requests[0];
+    assert_eq!(request["method"], "PUT");
+    assert_eq!(request["body"], "{\"report\":\"nightly\"}");
+    assert_eq!(header(request, "x-report"), Some("nightly"));
+    assert_eq!(header(request, "content-type"), Some("application/json"));
+    assert_eq!(header(request, "chronq-retried"), Some("0"));
+    assert!(header(request, "chronq-signature").is_some());
+    let run = &runs(&server, "nightly").await[0];
+    assert_eq!(header(request, "chronq-message-id"), Some(run.id.to_string().as_str()));
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_run_that_fails_for_good_calls_the_failure_alert_once_with_the_schedule_s_name_as_label() {
+    let server = start().await;
+    let refuse =
+        json!({ "respond": [{ "status": 489, "headers": { "chronq-nonretryable-error": "true" } }] });
+    assert_eq!(call(&server, "PUT", "/dev/inbox/report/script", Some(refuse)).await.status, 200);
+    let mut schedule = with("url", to_inbox(&server, "report"));
+    schedule["failureCallback"] = to_inbox(&server, "alerts");
+    put(&server, schedule).await;
+    let ran = call(&server, "POST", &format!("{SCHEDULES}/nightly/run"), None).await.json();
+    let alerts = inbox(&server, "alerts", 1).await;
+    assert_eq!(alerts.len(), 1);
+    let alert: Value = serde_json::from_str(alerts[0]["body"].as_str().expect("text")).expect("json");
+    assert_eq!(alert["labels"], json!(["nightly"]));
+    assert_eq!(alert["messageId"], ran["messageId"]);
+    assert_eq!((&alert["status"], &alert["retried"]), (&json!(489), &json!(0)));
+    assert!(header(&alerts[0], "chronq-signature").is_some());
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_run_is_found_in_the_event_log_by_its_schedule() {
+    let server = start().await;
+    put(&server, with("url", to_inbox(&server, "report"))).await;
+    call(&server, "POST", &format!("{SCHEDULES}/nightly/run"), None).await;
+    inbox(&server, "report", 1).await;
+    let events = call(&server, "GET", "/v2/events?cronjob=nightly", None).await.json();
+    assert_eq!(events["total"], 1);
+    assert_eq!(
+        (&events["jobs"][0]["cronjob"], &events["jobs"][0]["labels"]),
+        (&json!("nightly"), &json!(["nightly"]))
+    );
+    let other = call(&server, "GET", "/v2/events?cronjob=weekly", None).await.json();
+    assert_eq!(other["total"], 0);
     server.shutdown().await;
 }

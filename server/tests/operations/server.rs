@@ -88,6 +88,17 @@ fn unchunk(mut text: &str) -> String {
     whole
 }
 
+/// What an inbox of the dev server has taken, once there are `count` requests or more.
+pub(crate) async fn inbox(server: &Running, name: &str, count: usize) -> Vec<Value> {
+    let path = format!("/dev/inbox/{name}/requests");
+    eventually("a request to the inbox", || async {
+        let requests = call(server, "GET", &path, None).await.json();
+        let requests = requests.as_array().expect("a list").clone();
+        (requests.len() >= count).then_some(requests)
+    })
+    .await
+}
+
 /// Asks again until the answer is there; for what happens in the background and gives no signal.
 pub(crate) async fn eventually<T, F>(what: &str, mut ask: impl FnMut() -> F) -> T
 where
