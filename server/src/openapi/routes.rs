@@ -290,7 +290,7 @@ pub(super) const ROUTES: &[Route] = &[
         .takes("TimerSwitches")
         .answers(&[answer(200, "The switches", "TimerSwitches"), BAD]),
     route("post", "/api/v1/configure", Tag::Log, "Sets the options of a queue of the log")
-        .needs(Access::Write)
+        .needs(Access::ReadWrite)
         .takes("LogObject")
         .answers(&[answer(200, "Configured", "LogObject"), BAD]),
     route("post", "/api/v1/push", Tag::Log, "Appends messages")
@@ -313,6 +313,10 @@ pub(super) const ROUTES: &[Route] = &[
         .needs(Access::ReadWrite)
         .takes("LogObject")
         .answers(&[answer(200, "What became of each", "LogObject[]"), BAD]),
+    route("post", "/api/v1/lease/{lease}/extend", Tag::Log, "Prolongs a lease on messages of the log")
+        .needs(Access::ReadWrite)
+        .takes("LogObject")
+        .answers(&[answer(200, "Until when it holds", "LogObject"), BAD, MISSING]),
     route("get", "/api/v1/messages", Tag::Log, "Finds messages of the log")
         .needs(Access::Read)
         .query(&[
@@ -374,16 +378,19 @@ pub(super) const ROUTES: &[Route] = &[
     route("post", "/v2/admin/keys/prune", Tag::Admin, "Deletes the keys that only verify")
         .needs(Access::Admin)
         .answers(&[answer(200, "How many", "Pruned")]),
+    route("get", "/v2/admin/tenants", Tag::Admin, "Lists tenants with their quotas")
+        .needs(Access::Admin)
+        .answers(&[answer(200, "All tenants", "Tenant[]")]),
     route("get", "/v2/admin/tenants/{name}", Tag::Admin, "Reads a tenant's quota")
         .needs(Access::Admin)
         .answers(&[answer(200, "The quota", "Tenant"), MISSING]),
     route("put", "/v2/admin/tenants/{name}", Tag::Admin, "Makes or changes a tenant's quota")
         .needs(Access::Admin)
         .takes("Tenant")
-        .answers(&[answer(200, "Changed", "Tenant"), answer(201, "Made", "Tenant"), BAD]),
+        .answers(&[answer(200, "Changed", "Tenant"), BAD]),
     route("delete", "/v2/admin/tenants/{name}", Tag::Admin, "Deletes a tenant's quota")
         .needs(Access::Admin)
-        .answers(&[bare(200, "Deleted"), MISSING]),
+        .answers(&[bare(204, "Deleted"), MISSING]),
     route("get", "/metrics", Tag::Service, "Prometheus metrics").needs(Access::Read).answers(&[answer(
         200,
         "The text format",

@@ -322,6 +322,7 @@ fn admin() -> Schemas {
         (
             "Tenant",
             object(&[
+                ("name?", text()),
                 ("enabled?", flag()),
                 ("maxTimers?", nullable(&integer())),
                 ("maxTimerHorizonSeconds?", nullable(&integer())),
