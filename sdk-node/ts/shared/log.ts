@@ -1,11 +1,9 @@
 /** The log: where delivered timers are found, taken under a lease, and settled. */
 
+import type { AckStatus } from "./contract.js";
 import { type CallOptions, convert, type Duration, joined } from "./options.js";
 import type { Caller } from "./client.js";
 import { instant, type SettleOptions } from "./timers.js";
-
-/** What became of a message in its consumer's hands. */
-export type AckStatus = "completed" | "failed" | "retry" | "dlq";
 
 /** A frame in the log. Instants are RFC 3339. */
 export interface LogMessage {

@@ -140,10 +140,14 @@ function intrinsic(prototype: object, property: PropertyKey): (this: unknown) =>
   return Object.getOwnPropertyDescriptor(prototype, property)?.get as (this: unknown) => unknown;
 }
 
+/** No bytes, and what a detached buffer is taken for: not every bridge can read one. */
+export const NO_BYTES: Uint8Array = new Uint8Array(0);
+
 /** The bytes that a value is, without a copy; null for what is none. May throw for hostile objects. */
 export function toBytes(value: unknown): Uint8Array | null {
   if (typedArrayTag.call(value) === "Uint8Array") {
     const bytes = value as Uint8Array;
+    if (bytes.byteLength === 0) return NO_BYTES;
     // Shared memory could change between the hash and its use.
     return isShared(typedArrayBuffer.call(bytes)) ? new Uint8Array(bytes) : bytes;
   }
@@ -154,6 +158,7 @@ export function toBytes(value: unknown): Uint8Array | null {
 /** The bytes of a typed array of unshared memory; null for anything else. */
 export function ordinaryBytes(value: unknown): Uint8Array | null {
   if (typedArrayTag.call(value) !== "Uint8Array") return null;
+  if ((value as Uint8Array).byteLength === 0) return NO_BYTES;
   return isShared(typedArrayBuffer.call(value)) ? null : (value as Uint8Array);
 }
 

@@ -4,7 +4,7 @@ import { type Dialect, type KeyMatch } from "./contract.js";
 import { asking, type CorePending, type CoreReceiver, type ReceiverCore, Shape, type SplitReceiver } from "./core.js";
 import { variable } from "./environment.js";
 import { errorOf, type ErrorReport, invalidInput } from "./errors.js";
-import { convert, isWellFormed, joined, nameOfType, ordinaryBytes, toBytes, toJson, utf8 } from "./options.js";
+import { convert, isWellFormed, joined, nameOfType, NO_BYTES, ordinaryBytes, toBytes, toJson, utf8 } from "./options.js";
 
 /** A delivery's raw body: before any parser. */
 export type RawBody = string | Uint8Array | ArrayBuffer | DataView;
@@ -235,7 +235,6 @@ function encode(text: string): Uint8Array | null {
   return isWellFormed(text) ? utf8(text) : null;
 }
 
-const NO_BYTES = new Uint8Array(0);
 const UNREADABLE = "an object that cannot be read";
 
 /** What every verification is told, once its types are what they should be. */

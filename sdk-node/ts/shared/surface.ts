@@ -1,24 +1,7 @@
 /** What both packages export beside the two classes that stand on a core. */
 
 export * from "./errors.js";
-export {
-  DIALECTS,
-  ERROR_CODES,
-  KEY_MATCHS,
-  MESSAGE_STATES,
-  METHODS,
-  SIGNATURE_ERROR_CODES,
-  TIMER_REASONS,
-  TIMER_STATUSES,
-  URL_DIFFERENCES,
-  SIGNATURE_HEADER,
-  MESSAGE_ID_HEADER,
-  RETRIED_HEADER,
-  DEAD_LETTER_OF_HEADER,
-  NON_RETRYABLE_HEADER,
-  NON_RETRYABLE_STATUS,
-} from "./contract.js";
-export type * from "./contract.js";
+export * from "./contract.js";
 export type * from "./types.js";
 export type * from "./log.js";
 export type * from "./timers.js";

@@ -1,10 +1,7 @@
 /** Options and answers of the queue's calls; those of timers and the log have a file of their own. */
 
-import type { MessageState, Method } from "./contract.js";
+import type { MessageState, Method, Missed } from "./contract.js";
 import type { Bytes, CallOptions, Duration, HeaderOptions } from "./options.js";
-
-/** What becomes of a schedule's runs that came due while nothing ran: none is made up for, or one for all. */
-export type Missed = "skip" | "once";
 
 /** Where the outcome of a message is reported. */
 export interface Callback {
