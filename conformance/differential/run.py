@@ -205,9 +205,15 @@ def faults_of_the_server():
         print("CHRONQ_SERVER_BIN is not set: the server's own tokens were not asked about")
         return []
     command = [binary, "dev", "--listen", "127.0.0.1:0", "--exit-with-parent"]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    # The server refuses variables of its prefix that are none of its settings.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CHRONQ_")}
+    server = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL)
     try:
-        ready = json.loads(server.stdout.readline())
+        line = server.stdout.readline()
+        if not line:
+            return [f"{binary} dev ended before it was ready"]
+        ready = json.loads(line)
         cases = [{"id": at, "kind": "jwt", "issuer": "chronq", "key": ready["signingKey"], **delivery}
                  for at, delivery in enumerate(deliveries(ready))]
         verdicts = ask(cases)

@@ -5,6 +5,12 @@
 //! |t| = 4.5 they do. The first line is a comparison that leaks on purpose: it shows that this machine and
 //! this many samples would see a leak.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "a benchmark may stop, and needs no more than its first digits"
+)]
+
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -1,5 +1,7 @@
 //! Against `jsonwebtoken`, an independent implementation: whatever we accept, it accepts too, and what it
-//! signs, we verify. (PyJWT and jose are asked by conformance/differential.)
+//! signs, we verify. (`PyJWT` and jose are asked by conformance/differential.)
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "signing/hs256.rs"]
 mod hs256;

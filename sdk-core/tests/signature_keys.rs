@@ -1,5 +1,7 @@
 //! What a receiver is made of: which keys are refused, with the argument's name and the fix, never the value.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod signing;
 
 use chronq::contract::Dialect;

@@ -1,14 +1,18 @@
 //! What the fuzzers run, and what the tests run again over the kept corpus: whatever the bytes, a verification
 //! ends in an answer or in one of the two kinds of error, and what is accepted is what was signed.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a finding is a panic")]
+
 use chronq::contract::{Dialect, SignatureErrorCode};
 use chronq::signature::{Delivery, Moment, Receiver, Verified};
 use chronq::{Error, ErrorKind};
 
 use super::signing::{BODY, Claims, HEADER, KEY, NOW, OTHER_KEY, URL, WEBHOOK_SECRET, sign, webhook_item};
 
+type Target = fn(&[u8]);
+
 /// Every target by its name, which is that of its corpus too.
-pub(crate) const TARGETS: [(&str, fn(&[u8])); 5] = [
+pub(crate) const TARGETS: [(&str, Target); 5] = [
     ("token", token),
     ("claims", claims),
     ("jose_header", jose_header),

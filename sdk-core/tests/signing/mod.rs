@@ -1,4 +1,5 @@
 //! A signer for tests, written apart from the verifier: it can also make what no signer should.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use base64::Engine as _;
@@ -80,7 +81,7 @@ impl Claims {
     }
 
     /// Replaces or adds a claim; the value is JSON.
-    pub(crate) fn with(mut self, name: &str, json: impl ToString) -> Self {
+    pub(crate) fn with(mut self, name: &str, json: impl std::fmt::Display) -> Self {
         match self.0.iter_mut().find(|(known, _)| known == name) {
             Some(claim) => claim.1 = json.to_string(),
             None => self.0.push((name.to_owned(), json.to_string())),
