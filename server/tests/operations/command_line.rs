@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use chronq_server::config::Database;
 use serde_json::Value;
 
-use crate::server::{ADMIN, call_as, start, start_on};
+use crate::server::{ADMIN, Kind, call_as, start, start_on};
 
 /// Runs the binary without what the environment of the tests may say.
 fn chronq(arguments: &[&str], token: Option<&str>) -> Output {
@@ -53,7 +53,7 @@ fn database_url(path: &Path) -> String {
 
 #[tokio::test]
 async fn tokens_are_made_listed_and_revoked_given_a_url_and_an_admin_token() {
-    let server = start().await;
+    let server = start(Kind::Sqlite).await;
     let url = server.url();
     let create = arguments(&["token", "create", "--name", "ci", "--level", "read-only", "--url", &url]);
     let made = json(&run(create, Some(ADMIN)).await);
@@ -71,7 +71,7 @@ async fn tokens_are_made_listed_and_revoked_given_a_url_and_an_admin_token() {
 
 #[tokio::test]
 async fn keys_are_managed_given_a_url_and_an_admin_token() {
-    let server = start().await;
+    let server = start(Kind::Sqlite).await;
     let url = server.url();
     let keys = async |verb: &str| json(&run(arguments(&["keys", verb, "--url", &url]), Some(ADMIN)).await);
     let staged = keys("stage").await;
@@ -86,7 +86,7 @@ async fn keys_are_managed_given_a_url_and_an_admin_token() {
 
 #[tokio::test]
 async fn a_refusal_is_the_server_s_sentence() {
-    let server = start().await;
+    let server = start(Kind::Sqlite).await;
     let url = server.url();
     let refused = run(arguments(&["token", "list", "--url", &url]), Some("chronq_unknown")).await;
     assert!(sentence(&refused).contains("the token is not known"), "{refused:?}");

@@ -4,7 +4,7 @@ use chronq::signature::{Body, Delivery, Receiver};
 use chronq_server::Running;
 use serde_json::{Value, json};
 
-use crate::server::{call, start};
+use crate::server::{Kind, call, start};
 
 const KEYS: &str = "/v2/admin/keys";
 const URL: &str = "https://example.com/hook";
@@ -40,9 +40,8 @@ fn now_seconds() -> i64 {
     i64::try_from(since.as_secs()).expect("in range")
 }
 
-#[tokio::test]
-async fn a_rotated_key_signs_at_once_and_the_one_before_verifies() {
-    let server = start().await;
+async fn a_rotated_key_signs_at_once_and_the_one_before_verifies(store: Kind) {
+    let server = start(store).await;
     let before = list(&server).await;
     let new = post(&server, "rotate").await;
     assert!(text(&new).starts_with("sig_") && text(&new).len() == 47);
@@ -60,9 +59,8 @@ async fn a_rotated_key_signs_at_once_and_the_one_before_verifies() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_staged_key_is_shown_and_signs_only_once_it_is_activated() {
-    let server = start().await;
+async fn a_staged_key_is_shown_and_signs_only_once_it_is_activated(store: Kind) {
+    let server = start(store).await;
     let before = list(&server).await;
     let staged = post(&server, "stage").await;
     assert_eq!(staged["state"], "staged");
@@ -77,9 +75,8 @@ async fn a_staged_key_is_shown_and_signs_only_once_it_is_activated() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn staging_twice_and_activating_nothing_are_409() {
-    let server = start().await;
+async fn staging_twice_and_activating_nothing_are_409(store: Kind) {
+    let server = start(store).await;
     let nothing = call(&server, "POST", &format!("{KEYS}/activate"), None).await;
     assert_eq!((nothing.status, nothing.error()), (409, "no key is staged: stage one first".to_owned()));
     post(&server, "stage").await;
@@ -88,9 +85,8 @@ async fn staging_twice_and_activating_nothing_are_409() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn pruning_deletes_the_keys_that_only_verify() {
-    let server = start().await;
+async fn pruning_deletes_the_keys_that_only_verify(store: Kind) {
+    let server = start(store).await;
     post(&server, "rotate").await;
     let staged = post(&server, "stage").await;
     let signing = list(&server).await[1].clone();
@@ -100,9 +96,8 @@ async fn pruning_deletes_the_keys_that_only_verify() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_key_rotated_elsewhere_signs_with_the_next_refresh() {
-    let server = start().await;
+async fn a_key_rotated_elsewhere_signs_with_the_next_refresh(store: Kind) {
+    let server = start(store).await;
     let before = list(&server).await;
     let elsewhere = chronq::Secret::new("sig_not-a-real-key-not-a-real-key-not-a-real-key-");
     server.state().store.rotate_signing_key(elsewhere).await.expect("store");
@@ -112,12 +107,20 @@ async fn a_key_rotated_elsewhere_signs_with_the_next_refresh() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_key_s_answer_may_not_be_cached() {
-    let server = start().await;
+async fn a_key_s_answer_may_not_be_cached(store: Kind) {
+    let server = start(store).await;
     for (method, path) in [("GET", KEYS.to_owned()), ("POST", format!("{KEYS}/rotate"))] {
         let answer = call(&server, method, &path, None).await;
         assert!(answer.head.contains("cache-control: no-store"), "{path}: {}", answer.head);
     }
     server.shutdown().await;
+}
+
+on_both_stores! {
+    a_rotated_key_signs_at_once_and_the_one_before_verifies,
+    a_staged_key_is_shown_and_signs_only_once_it_is_activated,
+    staging_twice_and_activating_nothing_are_409,
+    pruning_deletes_the_keys_that_only_verify,
+    a_key_rotated_elsewhere_signs_with_the_next_refresh,
+    a_key_s_answer_may_not_be_cached,
 }

@@ -2,6 +2,11 @@
 //! a server that was started whole.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "../support/postgres.rs"]
+mod postgres;
+#[macro_use]
+mod server;
+
 mod command_line;
 mod keys;
 mod log;
@@ -9,5 +14,4 @@ mod metrics;
 mod openapi;
 mod retention;
 mod schedules;
-mod server;
 mod tokens;

@@ -2,11 +2,10 @@
 
 use serde_json::json;
 
-use crate::server::{ADMIN, call, call_as, eventually, start};
+use crate::server::{ADMIN, Kind, call, call_as, eventually, start};
 
-#[tokio::test]
-async fn metrics_are_prometheus_text_for_a_token_that_may_read() {
-    let server = start().await;
+async fn metrics_are_prometheus_text_for_a_token_that_may_read(store: Kind) {
+    let server = start(store).await;
     let answer = call(&server, "GET", "/metrics", None).await;
     assert_eq!(answer.status, 200);
     assert!(answer.head.contains("content-type: text/plain; version=0.0.4"), "{}", answer.head);
@@ -24,9 +23,8 @@ async fn metrics_are_prometheus_text_for_a_token_that_may_read() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn every_line_is_a_comment_or_a_sample_and_no_metric_stands_twice() {
-    let server = start().await;
+async fn every_line_is_a_comment_or_a_sample_and_no_metric_stands_twice(store: Kind) {
+    let server = start(store).await;
     let queue = json!({ "name": "n", "cron": "@daily", "url": "http://127.0.0.1:9/" });
     assert_eq!(call(&server, "POST", "/v2/schedules", Some(queue)).await.status, 201);
     let text = call(&server, "GET", "/metrics", None).await.body;
@@ -45,9 +43,8 @@ async fn every_line_is_a_comment_or_a_sample_and_no_metric_stands_twice() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn per_queue_runs_finished_succeeded_and_the_percentiles_of_the_last_24_hours() {
-    let server = start().await;
+async fn per_queue_runs_finished_succeeded_and_the_percentiles_of_the_last_24_hours(store: Kind) {
+    let server = start(store).await;
     let path = format!("/v2/publish/{}/dev/inbox/hook", server.url());
     assert_eq!(call(&server, "POST", &path, None).await.status, 200);
     let text = eventually("a finished run", || async {
@@ -72,11 +69,17 @@ async fn per_queue_runs_finished_succeeded_and_the_percentiles_of_the_last_24_ho
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn health_and_ready_are_open() {
-    let server = start().await;
+async fn health_and_ready_are_open(store: Kind) {
+    let server = start(store).await;
     for path in ["/health", "/ready"] {
         assert_eq!(call_as(&server, None, "GET", path, None).await.status, 200, "{path}");
     }
     server.shutdown().await;
+}
+
+on_both_stores! {
+    metrics_are_prometheus_text_for_a_token_that_may_read,
+    every_line_is_a_comment_or_a_sample_and_no_metric_stands_twice,
+    per_queue_runs_finished_succeeded_and_the_percentiles_of_the_last_24_hours,
+    health_and_ready_are_open,
 }

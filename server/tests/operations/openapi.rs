@@ -8,7 +8,7 @@ use chronq::contract::AccessLevel;
 use chronq_server::auth::Access;
 use serde_json::{Value, json};
 
-use crate::server::{call, call_as, start};
+use crate::server::{Kind, call, call_as, start};
 
 const METHODS: [&str; 5] = ["GET", "PUT", "POST", "PATCH", "DELETE"];
 
@@ -37,7 +37,7 @@ fn example(path: &str) -> String {
 
 #[tokio::test]
 async fn every_route_is_in_the_description() {
-    let server = start().await;
+    let server = start(Kind::Sqlite).await;
     let document = call_as(&server, None, "GET", "/openapi.json", None).await;
     assert_eq!(document.status, 200);
     let document = document.json();
@@ -79,7 +79,7 @@ fn described_access(operation: &Value) -> Option<Access> {
 
 #[tokio::test]
 async fn every_route_asks_for_the_access_that_the_description_names() {
-    let server = start().await;
+    let server = start(Kind::Sqlite).await;
     let mut tokens = Vec::new();
     for level in [AccessLevel::ReadOnly, AccessLevel::WriteOnly, AccessLevel::ReadWrite] {
         let body = json!({ "name": level.as_str(), "level": level });

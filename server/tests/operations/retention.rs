@@ -3,13 +3,12 @@
 use chronq_server::retention;
 use serde_json::json;
 
-use crate::server::{call, eventually, inbox, start};
+use crate::server::{Kind, call, eventually, inbox, start};
 
 const WEEK_MS: u64 = 7 * 86_400_000;
 
-#[tokio::test]
-async fn a_finished_message_is_kept_for_its_queue_s_keep_completed_and_is_a_404_afterwards() {
-    let server = start().await;
+async fn a_finished_message_is_kept_for_its_queue_s_keep_completed_and_is_a_404_afterwards(store: Kind) {
+    let server = start(store).await;
     let path = format!("/v2/publish/{}/dev/inbox/hook", server.url());
     let id = call(&server, "POST", &path, None).await.json()["messageId"].as_str().expect("an id").to_owned();
     inbox(&server, "hook", 1).await;
@@ -32,4 +31,8 @@ async fn a_finished_message_is_kept_for_its_queue_s_keep_completed_and_is_a_404_
     })
     .await;
     server.shutdown().await;
+}
+
+on_both_stores! {
+    a_finished_message_is_kept_for_its_queue_s_keep_completed_and_is_a_404_afterwards,
 }

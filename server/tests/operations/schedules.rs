@@ -5,10 +5,11 @@ use chronq::queue::QueueSettings;
 use chronq_server::Running;
 use chronq_server::config::Database;
 use chronq_server::store::types::event::{EventFilter, Message};
+use chronq_server::store::{Clock, DatabaseUrl, Role};
 
 use serde_json::{Value, json};
 
-use crate::server::{call, eventually, inbox, start, start_on};
+use crate::server::{Kind, Place, call, eventually, inbox, start, start_on};
 
 const SCHEDULES: &str = "/v2/schedules";
 const DAY_MS: u64 = 86_400_000;
@@ -62,9 +63,8 @@ async fn moved_on(server: &Running, name: &str, from: &Value) -> Value {
     .await
 }
 
-#[tokio::test]
-async fn a_put_is_201_when_made_and_200_when_changed() {
-    let server = start().await;
+async fn a_put_is_201_when_made_and_200_when_changed(store: Kind) {
+    let server = start(store).await;
     let made = call(&server, "POST", SCHEDULES, Some(nightly())).await;
     assert_eq!(made.status, 201);
     let made = made.json();
@@ -96,9 +96,8 @@ async fn a_put_is_201_when_made_and_200_when_changed() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn schedules_are_listed_read_and_deleted_by_name() {
-    let server = start().await;
+async fn schedules_are_listed_read_and_deleted_by_name(store: Kind) {
+    let server = start(store).await;
     let one = put(&server, nightly()).await;
     let other = put(&server, with("name", json!("another"))).await;
     assert_eq!(call(&server, "GET", SCHEDULES, None).await.json(), json!([other, one]));
@@ -113,9 +112,8 @@ async fn schedules_are_listed_read_and_deleted_by_name() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_field_outside_the_contract_is_a_400_that_names_it() {
-    let server = start().await;
+async fn a_field_outside_the_contract_is_a_400_that_names_it(store: Kind) {
+    let server = start(store).await;
     for (field, value, part) in [
         ("name", json!("a b"), "name must be 1 to 64"),
         ("cron", json!("0 25 * * *"), "cron must be five cron fields"),
@@ -138,9 +136,8 @@ async fn a_field_outside_the_contract_is_a_400_that_names_it() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_schedule_without_a_queue_gets_its_own() {
-    let server = start().await;
+async fn a_schedule_without_a_queue_gets_its_own(store: Kind) {
+    let server = start(store).await;
     let own = put(&server, nightly()).await;
     assert_eq!(own["queue"], "nightly");
     let name = Name::parse("name", "nightly").expect("a name");
@@ -150,9 +147,8 @@ async fn a_schedule_without_a_queue_gets_its_own() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn run_now_makes_one_run_with_the_schedule_s_name_as_label() {
-    let server = start().await;
+async fn run_now_makes_one_run_with_the_schedule_s_name_as_label(store: Kind) {
+    let server = start(store).await;
     put(&server, with("enabled", json!(false))).await;
     let ran = call(&server, "POST", &format!("{SCHEDULES}/nightly/run"), None).await;
     assert_eq!(ran.status, 200, "{ran:?}");
@@ -166,9 +162,8 @@ async fn run_now_makes_one_run_with_the_schedule_s_name_as_label() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_schedule_runs_when_it_is_due_and_moves_on() {
-    let server = start().await;
+async fn a_schedule_runs_when_it_is_due_and_moves_on(store: Kind) {
+    let server = start(store).await;
     let made = put(&server, nightly()).await;
     advance_to_next_run(&server, "nightly").await;
     let after = moved_on(&server, "nightly", &made).await;
@@ -182,9 +177,8 @@ async fn a_schedule_runs_when_it_is_due_and_moves_on() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_clock_moved_past_several_runs_makes_one() {
-    let server = start().await;
+async fn a_clock_moved_past_several_runs_makes_one(store: Kind) {
+    let server = start(store).await;
     let made = put(&server, nightly()).await;
     advance(&server, 5 * DAY_MS).await;
     moved_on(&server, "nightly", &made).await;
@@ -192,9 +186,8 @@ async fn a_clock_moved_past_several_runs_makes_one() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn an_rrule_that_ended_is_due_no_more() {
-    let server = start().await;
+async fn an_rrule_that_ended_is_due_no_more(store: Kind) {
+    let server = start(store).await;
     let made = put(&server, with("cron", json!("FREQ=DAILY;COUNT=2"))).await;
     advance(&server, DAY_MS).await;
     let ended = eventually("the last run", || async {
@@ -207,18 +200,16 @@ async fn an_rrule_that_ended_is_due_no_more() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_disabled_schedule_has_no_next_run() {
-    let server = start().await;
+async fn a_disabled_schedule_has_no_next_run(store: Kind) {
+    let server = start(store).await;
     let made = put(&server, with("enabled", json!(false))).await;
     assert_eq!(made["nextRunAt"], Value::Null);
     assert!(put(&server, nightly()).await["nextRunAt"].is_i64());
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_disabled_queue_refuses_cron_runs_and_the_schedule_moves_on() {
-    let server = start().await;
+async fn a_disabled_queue_refuses_cron_runs_and_the_schedule_moves_on(store: Kind) {
+    let server = start(store).await;
     let queue = Name::parse("name", "orders").expect("a name");
     let settings = QueueSettings { enabled: Some(false), ..QueueSettings::default() };
     server.state().store.put_queue(queue, settings).await.expect("store");
@@ -231,9 +222,8 @@ async fn a_disabled_queue_refuses_cron_runs_and_the_schedule_moves_on() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn an_edit_applies_to_the_next_run() {
-    let server = start().await;
+async fn an_edit_applies_to_the_next_run(store: Kind) {
+    let server = start(store).await;
     let made = put(&server, nightly()).await;
     put(&server, with("url", json!("http://127.0.0.1:9/edited"))).await;
     advance_to_next_run(&server, "nightly").await;
@@ -245,36 +235,35 @@ async fn an_edit_applies_to_the_next_run() {
 }
 
 /// A server that starts an hour after the schedule was due, nothing having run in between.
-async fn started_late(folder: &std::path::Path, missed: &str) -> (Running, Value) {
-    let database = || Database::Sqlite(folder.join("chronq.sqlite"));
-    let server = start_on(database()).await;
+async fn started_late(place: &Place, missed: &str) -> (Running, Value) {
+    let server = start_on(place.database.clone()).await;
     put(&server, with("missed", json!(missed))).await;
     let stored = server.state().store.schedules().await.expect("store").remove(0);
     let late = server.state().clock.now_ms() - 3_600_000;
     server.shutdown().await;
     // What the first server would have left behind, had it been stopped for an hour.
-    let url = chronq_server::store::DatabaseUrl::Sqlite(folder.join("chronq.sqlite"));
-    let clock = chronq_server::store::Clock::new();
-    let store =
-        chronq_server::store::open(&url, chronq_server::store::Role::Tool, clock).await.expect("store");
+    let url = match &place.database {
+        Database::Sqlite(path) => DatabaseUrl::Sqlite(path.clone()),
+        Database::Postgres(url) => DatabaseUrl::Postgres(url.clone()),
+        Database::Memory => panic!("gone with its server"),
+    };
+    let store = chronq_server::store::open(&url, Role::Tool, Clock::new()).await.expect("store");
     store.put_schedule(stored.spec, Some(late)).await.expect("store");
     store.close().await;
-    (start_on(database()).await, json!({ "nextRunAt": late }))
+    (start_on(place.database.clone()).await, json!({ "nextRunAt": late }))
 }
 
-#[tokio::test]
-async fn missed_once_makes_one_catch_up_run_for_all_that_came_due() {
-    let folder = tempfile::tempdir().expect("folder");
-    let (server, before) = started_late(folder.path(), "once").await;
+async fn missed_once_makes_one_catch_up_run_for_all_that_came_due(store: Kind) {
+    let place = store.place().await;
+    let (server, before) = started_late(&place, "once").await;
     moved_on(&server, "nightly", &before).await;
     assert_eq!(runs(&server, "nightly").await.len(), 1);
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn missed_skip_makes_none() {
-    let folder = tempfile::tempdir().expect("folder");
-    let (server, before) = started_late(folder.path(), "skip").await;
+async fn missed_skip_makes_none(store: Kind) {
+    let place = store.place().await;
+    let (server, before) = started_late(&place, "skip").await;
     let after = moved_on(&server, "nightly", &before).await;
     assert_eq!(runs(&server, "nightly").await.len(), 0);
     assert_eq!(after["lastRunAt"], Value::Null);
@@ -290,9 +279,8 @@ fn header<'a>(request: &'a Value, name: &str) -> Option<&'a str> {
     headers.iter().find(|pair| pair[0] == name).and_then(|pair| pair[1].as_str())
 }
 
-#[tokio::test]
-async fn a_run_is_a_signed_delivery_of_the_schedule_as_it_is_now() {
-    let server = start().await;
+async fn a_run_is_a_signed_delivery_of_the_schedule_as_it_is_now(store: Kind) {
+    let server = start(store).await;
     let mut schedule = with("url", to_inbox(&server, "report"));
     schedule["method"] = json!("PUT");
     schedule["headers"] = json!({ "content-type": "application/json", "x-report": "nightly" });
@@ -315,9 +303,10 @@ async fn a_run_is_a_signed_delivery_of_the_schedule_as_it_is_now() {
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_run_that_fails_for_good_calls_the_failure_alert_once_with_the_schedule_s_name_as_label() {
-    let server = start().await;
+async fn a_run_that_fails_for_good_calls_the_failure_alert_once_with_the_schedule_s_name_as_label(
+    store: Kind,
+) {
+    let server = start(store).await;
     let refuse =
         json!({ "respond": [{ "status": 489, "headers": { "chronq-nonretryable-error": "true" } }] });
     assert_eq!(call(&server, "PUT", "/dev/inbox/report/script", Some(refuse)).await.status, 200);
@@ -335,9 +324,8 @@ async fn a_run_that_fails_for_good_calls_the_failure_alert_once_with_the_schedul
     server.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_run_is_found_in_the_event_log_by_its_schedule() {
-    let server = start().await;
+async fn a_run_is_found_in_the_event_log_by_its_schedule(store: Kind) {
+    let server = start(store).await;
     put(&server, with("url", to_inbox(&server, "report"))).await;
     call(&server, "POST", &format!("{SCHEDULES}/nightly/run"), None).await;
     inbox(&server, "report", 1).await;
@@ -350,4 +338,47 @@ async fn a_run_is_found_in_the_event_log_by_its_schedule() {
     let other = call(&server, "GET", "/v2/events?cronjob=weekly", None).await.json();
     assert_eq!(other["total"], 0);
     server.shutdown().await;
+}
+
+on_both_stores! {
+    a_put_is_201_when_made_and_200_when_changed,
+    schedules_are_listed_read_and_deleted_by_name,
+    a_field_outside_the_contract_is_a_400_that_names_it,
+    a_schedule_without_a_queue_gets_its_own,
+    run_now_makes_one_run_with_the_schedule_s_name_as_label,
+    a_schedule_runs_when_it_is_due_and_moves_on,
+    a_clock_moved_past_several_runs_makes_one,
+    an_rrule_that_ended_is_due_no_more,
+    a_disabled_schedule_has_no_next_run,
+    a_disabled_queue_refuses_cron_runs_and_the_schedule_moves_on,
+    an_edit_applies_to_the_next_run,
+    missed_once_makes_one_catch_up_run_for_all_that_came_due,
+    missed_skip_makes_none,
+    a_run_is_a_signed_delivery_of_the_schedule_as_it_is_now,
+    a_run_that_fails_for_good_calls_the_failure_alert_once_with_the_schedule_s_name_as_label,
+    a_run_is_found_in_the_event_log_by_its_schedule,
+}
+
+/// Several servers on one database.
+#[tokio::test]
+async fn several_instances_make_one_run() {
+    let place = Kind::Postgres.place().await;
+    let mut servers = Vec::new();
+    for _ in 0..3 {
+        servers.push(start_on(place.database.clone()).await);
+    }
+    let made = put(&servers[0], with("cron", json!("* * * * *"))).await;
+    let next = made["nextRunAt"].as_i64().expect("a next run");
+    // Each has a clock of its own: all of them see the run come due at once.
+    for server in &servers {
+        let wait = u64::try_from(next - server.state().clock.now_ms()).unwrap_or(0);
+        advance(server, wait).await;
+    }
+    for server in &servers {
+        moved_on(server, "nightly", &made).await;
+    }
+    assert_eq!(runs(&servers[0], "nightly").await.len(), 1);
+    for server in servers {
+        server.shutdown().await;
+    }
 }

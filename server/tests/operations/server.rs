@@ -31,9 +31,55 @@ impl Answer {
     }
 }
 
-/// Starts a server in memory.
-pub(crate) async fn start() -> Running {
-    start_on(Database::Memory).await
+/// On which store a test runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+/// Each of these tests on SQLite and on Postgres.
+macro_rules! on_both_stores {
+    ($($test:ident,)+) => {
+        mod sqlite {
+            $(#[tokio::test] async fn $test() { super::$test($crate::server::Kind::Sqlite).await; })+
+        }
+        mod postgres {
+            $(#[tokio::test] async fn $test() { super::$test($crate::server::Kind::Postgres).await; })+
+        }
+    };
+}
+
+/// A database that outlives its servers, for as long as this is held.
+pub(crate) struct Place {
+    pub(crate) database: Database,
+    /// Where SQLite's file lies.
+    pub(crate) folder: Option<tempfile::TempDir>,
+}
+
+impl Kind {
+    /// A new, empty database.
+    pub(crate) async fn place(self) -> Place {
+        match self {
+            Self::Sqlite => {
+                let folder = tempfile::tempdir().expect("folder");
+                let database = Database::Sqlite(folder.path().join("chronq.sqlite"));
+                Place { database, folder: Some(folder) }
+            }
+            Self::Postgres => {
+                let url = crate::postgres::fresh_url().await;
+                Place { database: Database::Postgres(url.into()), folder: None }
+            }
+        }
+    }
+}
+
+/// Starts a server on a database of its own; SQLite's is in memory.
+pub(crate) async fn start(store: Kind) -> Running {
+    match store {
+        Kind::Sqlite => start_on(Database::Memory).await,
+        Kind::Postgres => start_on(store.place().await.database).await,
+    }
 }
 
 /// Starts a server on a database.
