@@ -12,6 +12,7 @@ mod settler;
 mod slots;
 
 pub use slots::Reservation;
+use tokio::sync::watch;
 
 use crate::metrics::instance::{self, AttemptOutcome};
 use crate::state::AppState;
@@ -28,6 +29,7 @@ pub struct Engine {
     slots: Slots,
     settler: Settler,
     callbacks: callback::Callbacks,
+    unsettled: watch::Sender<usize>,
 }
 
 impl Engine {
@@ -41,6 +43,12 @@ impl Engine {
     /// Deliveries in flight or reserved.
     pub fn in_flight(&self) -> usize {
         self.slots.used()
+    }
+
+    /// Returns once no claimed message waits for its settlement.
+    pub async fn quiet(&self) {
+        // The sender lives as long as the engine.
+        let _ = self.unsettled.subscribe().wait_for(|count| *count == 0).await;
     }
 }
 
@@ -66,7 +74,26 @@ pub(crate) fn deliver(state: &AppState, mut places: Reservation, claimed: Vec<Cl
         let slot = places.take().unwrap_or_else(|| state.engine.slots.force(&message.queue));
         let state = state.clone();
         let background = state.background.clone();
-        background.spawn(async move { deliver_one(&state, slot, message).await });
+        background.spawn(async move {
+            let _unsettled = Unsettled::count(&state.engine);
+            deliver_one(&state, slot, message).await;
+        });
+    }
+}
+
+/// Counts a claimed message until it is settled, whatever becomes of its task.
+struct Unsettled<'a>(&'a Engine);
+
+impl<'a> Unsettled<'a> {
+    fn count(engine: &'a Engine) -> Self {
+        engine.unsettled.send_modify(|count| *count += 1);
+        Self(engine)
+    }
+}
+
+impl Drop for Unsettled<'_> {
+    fn drop(&mut self) {
+        self.0.unsettled.send_modify(|count| *count -= 1);
     }
 }
 

@@ -17,6 +17,7 @@ use crate::state::AppState;
 
 /// More than any delivery has.
 const MAX_INBOX_BODY_BYTES: usize = 16 * 1_024 * 1_024;
+const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
 const INBOX: &str = "/dev/inbox/";
 
 pub(crate) fn router() -> Router<AppState> {
@@ -76,6 +77,9 @@ async fn answer(inboxes: &Inboxes, name: &str, recorded: Recorded) -> Response {
 
 async fn advance(State(state): State<AppState>, body: Bytes) -> Result<Json<Value>, ApiError> {
     let advance: Advance = json_body(&body)?;
+    // A claim's lease is kept by this clock: moved past it, an attempt under way would count as lost and
+    // be made twice. An attempt that takes longer than this is made again, as after a real week.
+    let _ = tokio::time::timeout(SETTLE_PATIENCE, state.engine.quiet()).await;
     state.clock.advance(Duration::from_millis(advance.ms));
     state.timers.wake.now();
     Ok(Json(json!({ "now": state.clock.now_ms() })))
