@@ -86,8 +86,8 @@ impl TokenHasher {
     /// A hasher under a key of any length.
     pub fn new(key: &[u8]) -> Self {
         // HMAC takes a key of any length; a long one is hashed first.
-        let mac = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&Default::default()));
-        Self(mac)
+        let keyed = Hmac::<Sha256>::new_from_slice(key);
+        Self(keyed.unwrap_or_else(|_| Hmac::new(&Default::default())))
     }
 
     /// The keyed hash of a token.

@@ -164,10 +164,12 @@ impl JwtVerifier for Hs256 {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that jsonwebtoken asks for")]
 fn signer(algorithm: &Algorithm, key: &EncodingKey) -> jsonwebtoken::errors::Result<Box<dyn JwtSigner>> {
     Ok(Box::new(Hs256::keyed(*algorithm, key.as_bytes())?))
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that jsonwebtoken asks for")]
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> jsonwebtoken::errors::Result<Box<dyn JwtVerifier>> {
     Ok(Box::new(Hs256::keyed(*algorithm, key.try_get_as_bytes()?)?))
 }

@@ -45,7 +45,7 @@ impl Background {
                 }
                 match end {
                     Ok(()) => {
-                        tracing::error!(name, "a background loop returned too early; starting it again")
+                        tracing::error!(name, "a background loop returned too early; starting it again");
                     }
                     Err(error) => {
                         tracing::error!(name, %error, "a background loop died; starting it again");

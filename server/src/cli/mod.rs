@@ -44,7 +44,7 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Dev(arguments) => run::dev(arguments),
-        Command::Serve(arguments) => run::serve(arguments),
+        Command::Serve(arguments) => run::serve(&arguments),
         Command::Config(arguments) => config::show(&arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),

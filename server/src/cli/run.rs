@@ -46,7 +46,7 @@ pub(super) fn dev(arguments: DevArguments) -> Result<ExitCode, CommandError> {
     run(Config::dev(arguments.data, &settings)?, &arguments.process)
 }
 
-pub(super) fn serve(arguments: ServeArguments) -> Result<ExitCode, CommandError> {
+pub(super) fn serve(arguments: &ServeArguments) -> Result<ExitCode, CommandError> {
     let settings = arguments.settings.settings()?;
     run(Config::serve(&settings)?, &arguments.process)
 }

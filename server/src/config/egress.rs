@@ -93,8 +93,13 @@ impl Cidr {
 
     /// An IPv6 network; for the tables of [`crate::egress`].
     pub const fn v6(network: [u16; 8], prefix: u8) -> Self {
-        let [a, b, c, d, e, f, g, h] = network;
-        Self { network: IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), prefix }
+        let mut bits = 0_u128;
+        let mut at = 0;
+        while at < network.len() {
+            bits = (bits << 16) | network[at] as u128;
+            at += 1;
+        }
+        Self { network: IpAddr::V6(Ipv6Addr::from_bits(bits)), prefix }
     }
 
     /// Reads networks separated by commas.

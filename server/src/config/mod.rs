@@ -120,7 +120,7 @@ impl Config {
     pub fn serve(settings: &Settings) -> Result<Self, ConfigError> {
         let database = settings
             .read(Setting::DatabaseUrl, Database::parse)?
-            .ok_or_else(|| settings.missing(Setting::DatabaseUrl))?;
+            .ok_or_else(|| Settings::missing("a database", Setting::DatabaseUrl))?;
         Self::read(Mode::Serve, database, settings)
     }
 

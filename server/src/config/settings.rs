@@ -224,13 +224,9 @@ impl Settings {
     }
 
     /// The error of a setting that is needed and not given.
-    pub(super) fn missing(&self, setting: Setting) -> ConfigError {
-        let what = match setting {
-            Setting::DatabaseUrl => "a database is needed",
-            _ => "a setting is needed",
-        };
+    pub(super) fn missing(what: &str, setting: Setting) -> ConfigError {
         ConfigError::new(format!(
-            "{what}: give --{}, {} or {} in the file",
+            "{what} is needed: give --{}, {} or {} in the file",
             setting.flag(),
             setting.variable(),
             setting.key()

@@ -229,7 +229,11 @@ impl Loop {
                 self.found_nothing.remove(&queue);
                 self.bring_forward(queue, at);
             }
-            Ok(Wake::QueuesChanged) => self.ask_for_queues(),
+            Ok(Wake::QueuesChanged) => {
+                // Said also where hints may have been lost.
+                self.agenda_wanted = true;
+                self.ask_for_queues();
+            }
             Ok(Wake::SchedulesChanged) => {}
             Err(broadcast::error::RecvError::Lagged(_) | RecvError::Closed) => self.agenda_wanted = true,
         }

@@ -14,7 +14,10 @@ pub(super) async fn run(state: AppState) {
         match state.store.rescue().await {
             Ok(0) => {}
             Ok(count) => {
-                tracing::warn!(count, "claims had passed without a settlement; those attempts are made again")
+                tracing::warn!(
+                    count,
+                    "claims had passed without a settlement; those attempts are made again"
+                );
             }
             Err(error) => tracing::warn!(%error, "cannot look for passed claims"),
         }

@@ -70,7 +70,7 @@ impl Slots {
         let mut state = self.lock();
         let closed = state.closed;
         let count = match state.queues.get_mut(queue) {
-            Some(places) if !closed && !(yields_to_backlog && places.backlog) => {
+            Some(places) if !(closed || yields_to_backlog && places.backlog) => {
                 let count = places.limit.saturating_sub(places.used).min(wanted);
                 places.used += count;
                 count

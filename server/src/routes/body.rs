@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use crate::error::ApiError;
 
 /// A client that sends its body drop by drop must not hold a connection for ever.
-const READ_TIMEOUT: Duration = Duration::from_secs(60);
+const READ_TIMEOUT: Duration = Duration::from_mins(1);
 const MAX_DISCARDED_BYTES: usize = 16 * 1_024 * 1_024;
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 

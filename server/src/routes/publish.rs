@@ -48,7 +48,7 @@ async fn publish(
         PublishTarget::Destination { queue, destination } => {
             let options = options.with_queue_of("path", queue)?;
             let publish = Publish { destination, content, options };
-            Ok(answer(service::publish::publish(&state, publish).await?))
+            Ok(answer(&service::publish::publish(&state, publish).await?))
         }
         PublishTarget::Group(group) => {
             let publish = PublishToGroup { group, content, options };
@@ -72,7 +72,7 @@ async fn batch(
     Ok(Json(results_to_json(&results)).into_response())
 }
 
-fn answer(published: Published) -> Response {
+fn answer(published: &Published) -> Response {
     let body = json!({ "messageId": published.message_id, "queue": published.queue });
     (status(published.deduplicated), Json(body)).into_response()
 }

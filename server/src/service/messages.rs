@@ -85,11 +85,11 @@ fn wire(message: event::Message) -> Result<Message, Refusal> {
         completed_at: message.finished_at.map(iso).transpose()?,
         retried: message.retried,
         max_retries: message.max_retries,
-        response: message.response.map(wire_response),
+        response: message.response.as_ref().map(wire_response),
     })
 }
 
-fn wire_response(response: claim::AttemptResponse) -> AttemptResponse {
+fn wire_response(response: &claim::AttemptResponse) -> AttemptResponse {
     AttemptResponse {
         status: response.status,
         headers: text_headers(&response.headers),

@@ -142,7 +142,7 @@ async fn retry_after_is_a_floor_of_the_next_wait() {
     message_in(&server, &id, "retry").await;
     server.clock().advance(Duration::from_secs(3_590));
     assert_eq!(message(&server, &id).await["state"], "retry");
-    server.clock().advance(Duration::from_secs(7_200));
+    server.clock().advance(Duration::from_hours(2));
     received(&server, "a", 2).await;
     message_in(&server, &id, "completed").await;
 }
@@ -152,9 +152,9 @@ async fn a_delayed_message_waits_and_is_delivered_when_its_time_has_come() {
     let server = start().await;
     let id = publish_to(&server, "a", &[("chronq-delay", "7d")], "x").await.id();
     assert_eq!(message(&server, &id).await["state"], "created");
-    server.clock().advance(Duration::from_secs(6 * 86_400));
+    server.clock().advance(Duration::from_hours(6 * 24));
     assert_eq!(message(&server, &id).await["state"], "created");
-    server.clock().advance(Duration::from_secs(86_400));
+    server.clock().advance(Duration::from_hours(24));
     let url = server.inbox_url("a");
     // The dates in the signature are real although the clock was moved by a week.
     verify(&received(&server, "a", 1).await[0], &url);

@@ -47,7 +47,7 @@ async fn a_publish_to_a_group_delivers_one_copy_to_each_endpoint_under_its_own_s
 async fn groups_are_made_changed_listed_and_deleted() {
     let server = start().await;
     let (a, b) = (server.inbox_url("a"), server.inbox_url("b"));
-    let made = change(&server, "POST", "g", &[a.clone()]).await.json();
+    let made = change(&server, "POST", "g", std::slice::from_ref(&a)).await.json();
     assert_eq!((made["name"].as_str(), urls(&made)), (Some("g"), vec![a.as_str()]));
     assert!(made["createdAt"].is_i64() && made["updatedAt"].is_i64());
     let grown = change(&server, "POST", "g", &[b.clone(), a.clone()]).await.json();

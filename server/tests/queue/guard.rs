@@ -8,7 +8,7 @@ use crate::support::*;
 
 async fn public_only() -> TestServer {
     let egress = EgressRules { policy: EgressPolicy::Public, allowed: Vec::new() };
-    TestServer::start_with(Config { egress, ..Config::for_tests() }).await.expect("a server")
+    TestServer::start_with(Config { egress, ..config().await }).await.expect("a server")
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
-//! The HTTP queue over raw HTTP: each test's name is a sentence of the contract
-//! (contract/http-queue.md).
+//! The HTTP queue over raw HTTP, on SQLite: each test's name is a sentence of the contract
+//! (contract/http-queue.md). `queue_postgres` runs the same on Postgres.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a test's helper fails the test")]
 
 mod batch;
 mod callbacks;
@@ -13,3 +15,10 @@ mod publish;
 mod queues;
 mod robustness;
 mod support;
+
+use chronq_server::config::Database;
+
+/// The store that these tests run on.
+async fn database() -> Database {
+    Database::Memory
+}

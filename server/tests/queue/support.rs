@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use chronq::signature::{Body, Delivery, Receiver, Verified};
+use chronq_server::Config;
 use chronq_server::dev::inbox::{Recorded, ScriptedAnswer};
 use chronq_server::testing::TestServer;
 use serde_json::{Value, json};
@@ -13,8 +14,12 @@ use tokio::net::{TcpListener, TcpStream};
 /// Longer than anything that happens takes; only a failing test waits for it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+pub(crate) async fn config() -> Config {
+    Config { database: crate::database().await, ..Config::for_tests() }
+}
+
 pub(crate) async fn start() -> TestServer {
-    TestServer::start().await.expect("a server")
+    TestServer::start_with(config().await).await.expect("a server")
 }
 
 /// An answer as it came.
@@ -74,7 +79,7 @@ pub(crate) async fn call(
         body.len()
     );
     for (name, value) in headers {
-        request.push_str(&format!("{name}: {value}\r\n"));
+        request.extend([name, ": ", value, "\r\n"]);
     }
     request.push_str("\r\n");
     raw(server.address(), &[request.as_bytes(), body].concat()).await
