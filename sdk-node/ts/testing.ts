@@ -77,7 +77,7 @@ interface Ready {
 export async function startServer(options: StartOptions = {}): Promise<TestServer> {
   const binary = options.binary ?? process.env.CHRONQ_SERVER_BIN ?? "chronq";
   const args = ["dev", "--listen", "127.0.0.1:0", "--exit-with-parent", ...(options.args ?? [])];
-  const child = spawn(binary, args, { stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(binary, args, { stdio: ["pipe", "pipe", "pipe"], env: withoutSettings(process.env) });
   const ready = await whenReady(child, binary);
   // A test run must not wait for the server: it is the server that goes when the run ends.
   child.unref();
@@ -100,6 +100,11 @@ export async function startServer(options: StartOptions = {}): Promise<TestServe
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** What is set for the tests, or for another server on this machine, is not meant for this one. */
+function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !/^(CHRONQ|QUEEN)_/.test(name)));
 }
 
 async function whenReady(child: ChildProcess, binary: string): Promise<Ready> {
