@@ -116,11 +116,6 @@ impl PostgresStore {
         &self.pool
     }
 
-    /// The mint of ids.
-    pub(crate) fn ids(&self) -> &IdMint {
-        &self.ids
-    }
-
     /// Wakes who sleeps in this process and in others.
     fn wake(&self, wake: Wake) {
         self.hints.send(&wake);

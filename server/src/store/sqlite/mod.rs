@@ -134,11 +134,6 @@ impl SqliteStore {
         }
     }
 
-    /// The mint of ids.
-    pub(crate) fn ids(&self) -> &IdMint {
-        &self.ids
-    }
-
     fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -215,5 +210,37 @@ pub(crate) fn failure(error: rusqlite::Error) -> StoreError {
         ) => StoreError::Unavailable(error.to_string()),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt(error.to_string()),
         _ => StoreError::Internal(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::QueueStore;
+    use crate::store::types::message::{Enqueued, HandOver, NewMessage};
+
+    fn large() -> NewMessage {
+        let url = chronq::Destination::parse("destination", "https://example.com/").expect("a destination");
+        NewMessage::new(chronq::Name::default_queue(), url, vec![b'x'; 1_000_000])
+    }
+
+    async fn set_most_pages(store: &SqliteStore, pages: i64) {
+        store
+            .write(move |writing| {
+                writing.connection.pragma_update(None, "max_page_count", pages).map_err(failure)
+            })
+            .await
+            .expect("sets");
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_unavailable_and_passes_when_there_is_room() {
+        let store = SqliteStore::open_in_memory(Clock::new()).expect("opens");
+        set_most_pages(&store, 200).await;
+        let refused = store.enqueue(vec![large()], HandOver::default()).await.expect_err("full");
+        assert!(refused.is_temporary(), "{refused:?}");
+        set_most_pages(&store, 100_000).await;
+        let answer = store.enqueue(vec![large()], HandOver::default()).await.expect("enqueues");
+        assert!(matches!(answer.outcomes[0], Enqueued::Queued { .. }));
     }
 }
