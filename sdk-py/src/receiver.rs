@@ -20,8 +20,8 @@ const RELEASE_GIL_FROM_BYTES: usize = 64 * 1_024;
 
 /// Verifies deliveries with one or two signing keys; which of the two is newer makes no difference.
 ///
-/// Keys that are not given come from CHRONQ_CURRENT_SIGNING_KEY and CHRONQ_NEXT_SIGNING_KEY.
-/// clock_tolerance is in whole seconds, 0 to 300.
+/// Keys that are not given come from `CHRONQ_CURRENT_SIGNING_KEY` and `CHRONQ_NEXT_SIGNING_KEY`.
+/// `clock_tolerance` is in whole seconds, 0 to 300.
 #[pyclass(name = "Receiver", module = "chronq", frozen)]
 pub(crate) struct PyReceiver(Receiver);
 
@@ -49,7 +49,7 @@ impl PyReceiver {
 
     /// Verifies one delivery by its signature header.
     ///
-    /// Returns its claims, or raises SignatureError. body is the raw body: bytes, bytearray, memoryview, or
+    /// Returns its claims, or raises `SignatureError`. body is the raw body: bytes, bytearray, memoryview, or
     /// text. url is the URL as it was published, from your configuration; None leaves it unchecked. now, in
     /// unix seconds, is for a delivery that is verified later than it arrived.
     #[pyo3(signature = (*, signature, body, url=None, clock_tolerance=None, now=None))]
@@ -137,21 +137,17 @@ fn key(
     given: Option<&Bound<'_, PyAny>>,
     variable: &str,
 ) -> PyResult<Option<Secret>> {
-    let from_environment;
     let key = match given {
-        Some(key) => key,
-        None => {
-            from_environment = py.import("os")?.getattr("environ")?.call_method1("get", (variable,))?;
-            if from_environment.is_none() {
-                return Ok(None);
-            }
-            &from_environment
-        }
+        Some(key) => key.clone(),
+        None => py.import("os")?.getattr("environ")?.call_method1("get", (variable,))?,
     };
+    if key.is_none() {
+        return Ok(None);
+    }
     // A lone surrogate, from a variable that was no text, has no UTF-8 form.
     match key.cast::<PyString>().ok().and_then(|text| text.to_str().ok()) {
         Some(text) => Ok(Some(Secret::new(text))),
-        None => Err(invalid(py, signing_key_not_text(argument, &type_name(key)))),
+        None => Err(invalid(py, signing_key_not_text(argument, &type_name(&key)))),
     }
 }
 
