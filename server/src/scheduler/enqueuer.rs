@@ -5,7 +5,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::plan::{self, Plan};
 use crate::metrics::instance;
@@ -24,6 +25,8 @@ const BATCH: usize = 100;
 const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 /// A pause of this length between two looks was none of ours: the machine slept.
 const BREAK: Duration = Duration::from_mins(1);
+/// How long hints may gather before they are looked at.
+const BETWEEN_HINTS: Duration = Duration::from_millis(100);
 /// The pause after the store failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
@@ -61,14 +64,24 @@ fn until(next: Option<UnixMillis>, now: UnixMillis) -> Duration {
     wait.min(LONGEST_SLEEP)
 }
 
-async fn schedules_changed(wakes: &mut tokio::sync::broadcast::Receiver<Wake>) {
+/// Returns at a hint that schedules changed. Hints about messages come by the thousand: they are let
+/// pass in heaps, not one by one.
+async fn schedules_changed(wakes: &mut broadcast::Receiver<Wake>) {
     loop {
-        match wakes.recv().await {
-            Ok(Wake::SchedulesChanged) | Err(RecvError::Lagged(_)) => return,
-            Ok(Wake::Due { .. } | Wake::QueuesChanged) => {}
-            // The store is closing; so are we, and until then the longest sleep paces us.
-            Err(RecvError::Closed) => std::future::pending().await,
+        let mut hint = wakes.recv().await.map_err(|error| match error {
+            RecvError::Lagged(missed) => TryRecvError::Lagged(missed),
+            RecvError::Closed => TryRecvError::Closed,
+        });
+        loop {
+            match hint {
+                Ok(Wake::SchedulesChanged) | Err(TryRecvError::Lagged(_)) => return,
+                Ok(Wake::Due { .. } | Wake::QueuesChanged) => hint = wakes.try_recv(),
+                Err(TryRecvError::Empty) => break,
+                // The store is closing; so are we, and until then the longest sleep paces us.
+                Err(TryRecvError::Closed) => std::future::pending().await,
+            }
         }
+        tokio::time::sleep(BETWEEN_HINTS).await;
     }
 }
 

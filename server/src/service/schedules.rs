@@ -57,12 +57,29 @@ pub async fn put(state: &AppState, schedule: Schedule) -> Result<Put, ScheduleEr
     // A bare rule counts from the first put, also after an edit.
     let created = state.store.schedule(&schedule.name).await?.map_or(now, |known| known.created_at);
     let next = next_run(&schedule, created, now).await?;
-    let named = schedule.queue.clone();
-    match state.store.put_schedule(spec_of(schedule), next).await? {
+    match store(state, &schedule, next).await? {
+        // The clock went on to another second in between, and a bare rule counts from what is stored.
+        Put::Made(info) if info.created_at.div_euclid(1_000) != created.div_euclid(1_000) => {
+            let next = next_run(&schedule, info.created_at, now).await?;
+            match store(state, &schedule, next).await? {
+                Put::Made(info) | Put::Changed(info) => Ok(Put::Made(info)),
+            }
+        }
+        put => Ok(put),
+    }
+}
+
+async fn store(
+    state: &AppState,
+    schedule: &Schedule,
+    next: Option<UnixMillis>,
+) -> Result<Put, ScheduleError> {
+    match state.store.put_schedule(spec_of(schedule.clone()), next).await? {
         SchedulePut::Created(stored) => Ok(Put::Made(info_of(stored)?)),
         SchedulePut::Updated(stored) => Ok(Put::Changed(info_of(stored)?)),
         SchedulePut::UnknownQueue => {
-            Err(ScheduleError::UnknownQueue(named.unwrap_or_else(Name::default_queue)))
+            let queue = schedule.queue.clone().unwrap_or_else(Name::default_queue);
+            Err(ScheduleError::UnknownQueue(queue))
         }
     }
 }

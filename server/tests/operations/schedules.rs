@@ -189,6 +189,8 @@ async fn a_clock_moved_past_several_runs_makes_one(store: Kind) {
 async fn an_rrule_that_ended_is_due_no_more(store: Kind) {
     let server = start(store).await;
     let made = put(&server, with("cron", json!("FREQ=DAILY;COUNT=2"))).await;
+    let created = made["createdAt"].as_i64().expect("an instant");
+    assert_eq!(made["nextRunAt"].as_i64(), Some(created - created.rem_euclid(1_000) + 86_400_000));
     advance(&server, DAY_MS).await;
     let ended = eventually("the last run", || async {
         let schedule = get(&server, "nightly").await;

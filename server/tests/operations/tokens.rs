@@ -231,7 +231,7 @@ async fn dump(place: &Place) -> Vec<u8> {
             let rows = format!("SELECT t::text FROM \"{table}\" t");
             let rows: Vec<String> =
                 sqlx::query_scalar(AssertSqlSafe(rows)).fetch_all(&mut connection).await.expect("rows");
-            rows.iter().for_each(|row| dump.extend(row.as_bytes()));
+            dump.extend(rows.concat().into_bytes());
         }
     }
     dump
