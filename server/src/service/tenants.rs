@@ -57,8 +57,7 @@ pub async fn delete(state: &AppState, name: &str) -> Result<(), ApiError> {
 /// Only store trouble.
 pub async fn put_switches(state: &AppState, switches: TimerSwitches) -> Result<(), ApiError> {
     state.store.put_timer_switches(switches).await.map_err(unavailable)?;
-    state.timers.set_switches(switches);
-    Ok(())
+    timers::read_known(state).await.map_err(unavailable)
 }
 
 fn unknown(name: &str) -> ApiError {

@@ -47,6 +47,9 @@ pub struct Timers {
     /// Faults on purpose; only dev mode adds any.
     pub faults: Faults,
     known: RwLock<Known>,
+    /// Held from reading the store to taking over what was read, so that an older reading never
+    /// replaces a newer one.
+    reading: tokio::sync::Mutex<()>,
 }
 
 /// What every call has to know, as last read from the store: see [`keep_known`].
@@ -72,14 +75,12 @@ impl Timers {
         self.known.read().unwrap_or_else(PoisonError::into_inner).tenants.get(tenant).cloned()
     }
 
-    /// Takes the switches over, at once in this process.
-    pub fn set_switches(&self, switches: TimerSwitches) {
+    fn set_switches(&self, switches: TimerSwitches) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).switches = switches;
         self.wake.now();
     }
 
-    /// Takes tenants over, at once in this process.
-    pub fn set_tenants(&self, tenants: impl IntoIterator<Item = (String, TenantQuota)>) {
+    fn set_tenants(&self, tenants: impl IntoIterator<Item = (String, TenantQuota)>) {
         let tenants = tenants.into_iter().map(|(name, quota)| (name, Arc::new(quota))).collect();
         self.known.write().unwrap_or_else(PoisonError::into_inner).tenants = tenants;
     }
@@ -114,6 +115,7 @@ pub async fn keep_known(state: AppState) {
 /// # Errors
 /// Where the store fails.
 pub async fn read_known(state: &AppState) -> Result<(), crate::store::StoreError> {
+    let _reading = state.timers.reading.lock().await;
     let switches = state.store.timer_switches().await?;
     let tenants = state.store.tenants().await?;
     if switches != state.timers.switches() {
