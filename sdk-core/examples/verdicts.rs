@@ -58,8 +58,9 @@ fn chronq(case: &Value) -> Result<(), String> {
             receiver.with_clock_tolerance(case["tolerance"].as_i64().unwrap_or(0))
         };
         let token = |dialect| {
-            let delivery =
-                Delivery { signature: case["token"].as_str().into(), body: BODY.into(), url: Some(URL) };
+            let body = case["text"].as_str().map_or(BODY, str::as_bytes);
+            let url = case["url"].as_str().or(Some(URL));
+            let delivery = Delivery { signature: case["token"].as_str().into(), body: body.into(), url };
             receiver(dialect, KEY)?.verify(&delivery, now)
         };
         match case["kind"].as_str() {
