@@ -59,10 +59,10 @@ pub(super) fn read(payload: &[u8], dialect: Dialect, issuer: &'static str) -> Re
         |reason: &str| SignatureError::malformed(format_args!("is right, but the token's payload {reason}"));
     let bytes = base64::decode(Alphabet::Url, payload).ok_or_else(|| malformed("is not strict base64url"))?;
     let text = std::str::from_utf8(&bytes).map_err(|_| malformed("is not UTF-8"))?;
-    let mut members = Members { dialect, values: Default::default() };
+    let mut members = Members::new(dialect);
     json::read_object(text, MAX_JSON_DEPTH, &mut |name, value| {
-        if let Some(at) = names::ALL.iter().position(|claim| *claim == name) {
-            members.values[at] = Some(value);
+        if let Some(slot) = members.slot(name) {
+            *slot = Some(value);
         }
     })
     .map_err(|refusal| malformed(refusal.reason()))?;
@@ -119,16 +119,38 @@ fn foreign_issuer(got: &str, dialect: Dialect, expected: &str) -> SignatureError
     )
 }
 
-/// The values of the known claims, in the order of [`names::ALL`].
+/// The values of the known claims.
 struct Members<'a> {
     dialect: Dialect,
-    values: [Option<Value<'a>>; names::ALL.len()],
+    iss: Option<Value<'a>>,
+    sub: Option<Value<'a>>,
+    iat: Option<Value<'a>>,
+    nbf: Option<Value<'a>>,
+    exp: Option<Value<'a>>,
+    jti: Option<Value<'a>>,
+    body: Option<Value<'a>>,
 }
 
 impl<'a> Members<'a> {
+    fn new(dialect: Dialect) -> Self {
+        Self { dialect, iss: None, sub: None, iat: None, nbf: None, exp: None, jti: None, body: None }
+    }
+
+    fn slot(&mut self, claim: &str) -> Option<&mut Option<Value<'a>>> {
+        match claim {
+            names::ISS => Some(&mut self.iss),
+            names::SUB => Some(&mut self.sub),
+            names::IAT => Some(&mut self.iat),
+            names::NBF => Some(&mut self.nbf),
+            names::EXP => Some(&mut self.exp),
+            names::JTI => Some(&mut self.jti),
+            names::BODY => Some(&mut self.body),
+            _ => None,
+        }
+    }
+
     fn take(&mut self, claim: &'static str) -> Option<Value<'a>> {
-        let at = names::ALL.iter().position(|name| *name == claim)?;
-        self.values[at].take()
+        self.slot(claim)?.take()
     }
 
     fn text(&mut self, claim: &'static str) -> Result<Cow<'a, str>, SignatureError> {
@@ -162,8 +184,7 @@ impl<'a> Members<'a> {
         claim: &'static str,
         read: impl FnOnce(&mut Self, &'static str) -> Result<T, SignatureError>,
     ) -> Result<Option<T>, SignatureError> {
-        let at = names::ALL.iter().position(|name| *name == claim);
-        let is_absent = at.is_some_and(|at| self.values[at].is_none());
+        let is_absent = self.slot(claim).is_some_and(|slot| slot.is_none());
         if is_absent && self.dialect == Dialect::Qstash { Ok(None) } else { read(self, claim).map(Some) }
     }
 }

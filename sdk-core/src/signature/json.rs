@@ -68,7 +68,21 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     /// Names of the members of all open objects, innermost last.
-    names: Vec<Cow<'a, str>>,
+    names: Vec<Name<'a>>,
+}
+
+/// A name behind its first bytes and its length, which tell most names apart without a look at the text.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Name<'a>([u8; 8], Cow<'a, str>);
+
+impl<'a> Name<'a> {
+    fn new(text: Cow<'a, str>) -> Self {
+        let mut start = [0; 8];
+        let shown = text.len().min(7);
+        start[..shown].copy_from_slice(&text.as_bytes()[..shown]);
+        start[7] = u8::try_from(text.len()).unwrap_or(u8::MAX);
+        Self(start, text)
+    }
 }
 
 impl<'a> Reader<'a> {
@@ -107,7 +121,7 @@ impl<'a> Reader<'a> {
                 if let Some(visit) = &mut visit {
                     visit(&name, value);
                 }
-                self.names.push(name);
+                self.names.push(Name::new(name));
                 self.skip_white_space();
                 if self.peek() != Some(b',') {
                     break;
