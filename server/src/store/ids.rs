@@ -1,4 +1,4 @@
-//! Mints ids: UUIDv7 in the order of minting, so that the index on them only ever grows at its end.
+//! Mints ids: UUIDs of version 7 in the order of minting, so that the index on them only ever grows at its end.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,7 +1,5 @@
 //! URL groups.
 
-use std::collections::HashMap;
-
 use chronq::contract::limits;
 use chronq::{Destination, Name};
 use sqlx::PgConnection;
@@ -118,18 +116,13 @@ async fn read(connection: &mut PgConnection, name: Option<&Name>) -> Result<Vec<
     .fetch_all(connection)
     .await?;
     let mut groups: Vec<Group> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
     for (name, created_at, updated_at, url) in rows {
-        let place = match places.get(&name) {
-            Some(place) => *place,
-            None => {
-                groups.push(Group { name: name_of(&name)?, created_at, updated_at, endpoints: Vec::new() });
-                places.insert(name, groups.len() - 1);
-                groups.len() - 1
-            }
-        };
-        if let Some(url) = url {
-            groups[place].endpoints.push(destination_of(&url)?);
+        // Rows of one group follow each other.
+        if groups.last().is_none_or(|group| group.name.as_str() != name) {
+            groups.push(Group { name: name_of(&name)?, created_at, updated_at, endpoints: Vec::new() });
+        }
+        if let (Some(group), Some(url)) = (groups.last_mut(), url) {
+            group.endpoints.push(destination_of(&url)?);
         }
     }
     Ok(groups)

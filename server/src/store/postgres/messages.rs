@@ -29,7 +29,7 @@ impl QueueStore for PostgresStore {
             }
         })
         .await?;
-        wakes.into_iter().for_each(|wake| self.wake(wake));
+        self.wake_all(wakes);
         Ok(answer)
     }
 
@@ -41,7 +41,7 @@ impl QueueStore for PostgresStore {
     async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>> {
         let now = self.clock.now_ms();
         let (settled, wakes) = despite_conflicts(|| deliver::settle(self, now, &settlements)).await?;
-        wakes.into_iter().for_each(|wake| self.wake(wake));
+        self.wake_all(wakes);
         Ok(settled)
     }
 
@@ -52,7 +52,7 @@ impl QueueStore for PostgresStore {
 
     async fn release(&self, leases: Vec<Lease>) -> StoreResult<()> {
         let wakes = despite_conflicts(|| deliver::release(self, &leases)).await?;
-        wakes.into_iter().for_each(|wake| self.wake(wake));
+        self.wake_all(wakes);
         Ok(())
     }
 
@@ -61,7 +61,7 @@ impl QueueStore for PostgresStore {
         let mut rescued = 0;
         loop {
             let (count, wakes) = despite_conflicts(|| deliver::rescue(self, now)).await?;
-            wakes.into_iter().for_each(|wake| self.wake(wake));
+            self.wake_all(wakes);
             rescued += count;
             if count < deliver::RESCUE_ROWS {
                 return Ok(rescued);
@@ -85,7 +85,7 @@ impl QueueStore for PostgresStore {
     async fn retry_failed(&self, id: Uuid) -> StoreResult<RetriedByHand> {
         let now = self.clock.now_ms();
         let (answer, wake) = despite_conflicts(|| log::retry_failed(self, now, id)).await?;
-        wake.into_iter().for_each(|wake| self.wake(wake));
+        self.wake_all(wake);
         Ok(answer)
     }
 

@@ -116,6 +116,12 @@ impl PostgresStore {
         &self.pool
     }
 
+    fn wake_all(&self, wakes: impl IntoIterator<Item = Wake>) {
+        for wake in wakes {
+            self.wake(wake);
+        }
+    }
+
     /// Wakes who sleeps in this process and in others.
     fn wake(&self, wake: Wake) {
         self.hints.send(&wake);

@@ -73,7 +73,7 @@ impl ScheduleStore for PostgresStore {
         let draft = fire.run.map(|run| Draft::new(run, &self.ids, now)).transpose()?;
         let (lease, next_run) = (fire.lease, fire.next_run);
         let (fired, wakes) = despite_conflicts(|| run(self, now, &lease, draft.clone(), next_run)).await?;
-        wakes.into_iter().for_each(|wake| self.wake(wake));
+        self.wake_all(wakes);
         Ok(fired)
     }
 

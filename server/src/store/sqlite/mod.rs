@@ -61,7 +61,8 @@ pub struct SqliteStore {
     clock: Clock,
     wakes: broadcast::Sender<Wake>,
     timers: timer_store::TimerMemory,
-    _lock: Option<File>,
+    /// Held as long as the store is.
+    lock: Option<File>,
 }
 
 impl SqliteStore {
@@ -78,7 +79,7 @@ impl SqliteStore {
         let connection = Connection::open(path).map_err(failure)?;
         let mut store = Self::on(connection, role, clock)?;
         store.readers = Some(Readers::start(path)?);
-        store._lock = lock;
+        store.lock = lock;
         Ok(store)
     }
 
@@ -109,7 +110,7 @@ impl SqliteStore {
             clock,
             wakes: broadcast::channel(WAKES).0,
             timers: timer_store::TimerMemory::default(),
-            _lock: None,
+            lock: None,
         })
     }
 
@@ -165,6 +166,14 @@ impl Store for SqliteStore {
 
     async fn close(&self) {
         self.writer.stop();
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        // The next server may open the file only when the last job is done.
+        self.writer.stop();
+        self.lock.take();
     }
 }
 

@@ -114,6 +114,7 @@ fn duplicate_of(
 }
 
 /// How a row begins.
+#[derive(Clone, Copy)]
 enum Begin {
     Waiting { due_at: UnixMillis },
     Claimed { lease_until: UnixMillis },
