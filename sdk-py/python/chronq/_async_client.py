@@ -48,12 +48,12 @@ class AsyncChronq:
         user_agent: str | None = None,
     ) -> None:
         self._connection = Connection(url, token, timeout, retry, user_agent)
-        self.messages = AsyncMessages(self._connection)
-        self.groups = AsyncGroups(self._connection)
-        self.queues = AsyncQueues(self._connection)
-        self.schedules = AsyncSchedules(self._connection)
-        self.timers = AsyncTimers(self._connection)
-        self.log = AsyncLog(self._connection)
+        self.messages: AsyncMessages = AsyncMessages(self._connection)
+        self.groups: AsyncGroups = AsyncGroups(self._connection)
+        self.queues: AsyncQueues = AsyncQueues(self._connection)
+        self.schedules: AsyncSchedules = AsyncSchedules(self._connection)
+        self.timers: AsyncTimers = AsyncTimers(self._connection)
+        self.log: AsyncLog = AsyncLog(self._connection)
 
     @property
     def url(self) -> str:

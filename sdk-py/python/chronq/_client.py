@@ -48,12 +48,12 @@ class Chronq:
         user_agent: str | None = None,
     ) -> None:
         self._connection = Connection(url, token, timeout, retry, user_agent)
-        self.messages = Messages(self._connection)
-        self.groups = Groups(self._connection)
-        self.queues = Queues(self._connection)
-        self.schedules = Schedules(self._connection)
-        self.timers = Timers(self._connection)
-        self.log = Log(self._connection)
+        self.messages: Messages = Messages(self._connection)
+        self.groups: Groups = Groups(self._connection)
+        self.queues: Queues = Queues(self._connection)
+        self.schedules: Schedules = Schedules(self._connection)
+        self.timers: Timers = Timers(self._connection)
+        self.log: Log = Log(self._connection)
 
     @property
     def url(self) -> str:

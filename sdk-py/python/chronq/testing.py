@@ -66,8 +66,8 @@ class Inbox:
     """A receiver inside the server: it records what arrives and answers as it is told."""
 
     def __init__(self, server: "Server", name: str) -> None:
-        self.name = name
-        self.url = f"{server.url}/dev/inbox/{name}"
+        self.name: str = name
+        self.url: str = f"{server.url}/dev/inbox/{name}"
         """What to publish to."""
         self._server = server
 
@@ -122,7 +122,7 @@ class Server:
         self.token: str = ready["token"]
         self.current_signing_key: str = ready["signingKey"]
         self.next_signing_key: str | None = ready.get("nextSigningKey")
-        self.clock = Clock(self)
+        self.clock: Clock = Clock(self)
         self._names = (f"inbox-{number}" for number in itertools.count(1))
 
     def inbox(self, name: str | None = None) -> Inbox:

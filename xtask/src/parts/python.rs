@@ -18,7 +18,7 @@ pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
     venv.run("ruff").args(["format", "--check", "--config", "pyproject.toml", EXAMPLES]).run()?;
     venv.run("mypy").arg("--strict").args(["python", "tests", "packaging"]).run()?;
     venv.run("mypy").args(["--strict", EXAMPLES]).run()?;
-    venv.run("pyright").arg("--pythonpath").arg(venv.program("python")).run()?;
+    venv.run("pyright").run()?;
     venv.run("stubtest").args(["chronq", "--ignore-missing-stub"]).run()?;
     venv.run("pytest").arg("-q").env("CHRONQ_SERVER_BIN", server).run()?;
     venv.run("python").arg("packaging/check.py").run()?;

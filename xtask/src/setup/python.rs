@@ -13,9 +13,16 @@ pub(crate) struct Venv {
 }
 
 impl Venv {
-    /// A program of the environment, to be run in sdk-py.
+    /// A program of the environment, to be run in sdk-py as if the environment were activated: some
+    /// look for the interpreter on PATH.
     pub(crate) fn run(&self, program: &str) -> Run {
-        Run::new(self.program(program)).dir(&workspace::at("sdk-py")).env("VIRTUAL_ENV", &self.dir)
+        let mut path = self.dir.join("bin").into_os_string();
+        if let Some(rest) = std::env::var_os("PATH") {
+            path.push(":");
+            path.push(rest);
+        }
+        let run = Run::new(self.program(program)).dir(&workspace::at("sdk-py"));
+        run.env("VIRTUAL_ENV", &self.dir).env("PATH", path)
     }
 
     /// Where a program of the environment stands.
