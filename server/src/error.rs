@@ -144,3 +144,24 @@ impl IntoResponse for ApiError {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_is_away_is_a_503_with_retry_after_and_says_nothing_of_itself() {
+        let error = ApiError::from(StoreError::Unavailable("password authentication failed".to_owned()));
+        assert_eq!(error.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(!error.body().error.contains("password"));
+        let response = error.into_response();
+        assert_eq!(response.headers()[header::RETRY_AFTER], "1");
+    }
+
+    #[test]
+    fn a_fault_of_ours_is_a_500_that_says_nothing_of_itself() {
+        let error = ApiError::from(StoreError::Internal("no such column: secrets".to_owned()));
+        assert_eq!(error.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(!error.body().error.contains("column"));
+    }
+}

@@ -1,4 +1,4 @@
-//! Settles attempts together: whoever comes first settles for all who came in the meantime.
+//! Settles attempts together: while one batch is being committed, the next one gathers.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -56,20 +56,24 @@ impl Settler {
             !std::mem::replace(&mut waiting.led, true)
         };
         if leads {
-            self.lead(state).await;
+            // A task of its own: whoever came first must not settle for the others without end.
+            let (state, background) = (state.clone(), state.background.clone());
+            background.spawn(async move { state.engine.settler.lead(&state).await });
         }
-        // No answer: the store failed, and the one who led dropped the sender.
+        // No answer: the store failed, and the task that led dropped the sender.
         answered.await.ok()
     }
 
     async fn lead(&self, state: &AppState) {
-        let _leading = Leading(self);
+        let leading = Leading(self);
         loop {
             let batch: Vec<_> = {
                 let mut waiting = self.lock();
                 let count = waiting.settlements.len().min(MAX_BATCH);
                 if count == 0 {
                     waiting.led = false;
+                    // Given back: what the next one gathers is not this one's to drop.
+                    std::mem::forget(leading);
                     return;
                 }
                 waiting.settlements.drain(..count).collect()
@@ -91,16 +95,15 @@ impl Settler {
     }
 }
 
-/// Gives the lead back, also where the one who led was ended in the middle.
+/// Gives the lead back, also where the task that led was ended in the middle.
 struct Leading<'a>(&'a Settler);
 
 impl Drop for Leading<'_> {
     fn drop(&mut self) {
         let mut waiting = self.0.lock();
-        if std::mem::replace(&mut waiting.led, false) {
-            // Those who wait find their senders gone and come again.
-            waiting.settlements.clear();
-        }
+        waiting.led = false;
+        // Those who wait find their senders gone and come again.
+        waiting.settlements.clear();
     }
 }
 
