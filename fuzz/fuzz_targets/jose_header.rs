@@ -1,6 +1,8 @@
 //! See `fuzzed::jose_header`.
 #![no_main]
 
+// Each fuzzer runs one of the targets.
+#[allow(dead_code)]
 #[path = "../../sdk-core/tests/signing/fuzzed.rs"]
 mod fuzzed;
 #[path = "../../sdk-core/tests/signing/mod.rs"]
