@@ -217,7 +217,7 @@ async fn a_tenant_without_a_quota_row_is_gated_and_its_plan_holds_from_the_momen
     assert_eq!((slow.status, slow.json()["error"].as_str()), (429, Some("rate_limited")));
     assert_eq!(slow.header("retry-after"), Some("2"));
     assert_eq!(post_as(&api, &acme, json!([cancel])).await.json()["results"][0]["status"], "cancelled");
-    assert_eq!(api.delete("/v2/admin/tenants/acme").await.status, 204);
+    assert_eq!(api.delete("/v2/admin/tenants/acme").await.status, 200);
     assert_eq!(post_as(&api, &acme, json!([schedule("a", 1)])).await.json()["error"], "feature_gated");
 }
 
@@ -319,4 +319,19 @@ async fn acks_settle_retry_and_bury_messages_under_their_lease() {
     assert_eq!(replayed.status, 200);
     assert_eq!(pop().await.json()["messages"][0]["data"], json!({"n": 1}));
     assert_eq!(api.get("/api/v1/dlq?queue=q").await.json()["total"], json!(0));
+}
+
+#[tokio::test]
+async fn frames_beyond_their_queues_retention_are_trimmed() {
+    let api = Api::start().await;
+    api.post("/api/v1/configure", &json!({"queue": "q", "options": {"retentionSeconds": 60}})).await;
+    let push = |txn: &str| json!({"items": [{"queue": "q", "payload": 1, "transactionId": txn}, {"queue": "kept", "payload": 1, "transactionId": txn}]});
+    api.post("/api/v1/push", &push("old")).await;
+    api.post("/dev/clock/advance", &json!({"ms": 61_000})).await;
+    api.post("/api/v1/push", &push("new")).await;
+    assert_eq!(api.server.state().store.trim_log(10).await, Ok(1));
+    for (queue, count) in [("q", 0), ("kept", 1)] {
+        let found = api.get(&format!("/api/v1/messages?queue={queue}&transactionId=old")).await.json();
+        assert_eq!(found["messages"].as_array().map(Vec::len), Some(count), "{queue}");
+    }
 }

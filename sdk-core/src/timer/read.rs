@@ -58,6 +58,7 @@ pub struct PeekedTimer {
 }
 
 /// The wire's spelling of a peek, keys in the order of the seed.
+#[expect(clippy::struct_excessive_bools, reason = "the wire's shape")]
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PeekWire {

@@ -29,7 +29,7 @@ pub struct NewTimer {
     pub payload: Bytes,
     /// From now, by the server's clock; negative is due at once.
     pub delay: Delay,
-    /// The transaction id that the frame will carry. Where none is given, a UUIDv7 is minted once
+    /// The transaction id that the frame will carry. Where none is given, one is minted once
     /// per call and kept over its retries.
     pub txn: Option<String>,
     /// The partition; `Default` where none is given.
@@ -175,7 +175,7 @@ macro_rules! upsert {
 
             fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
                 self.timer.check(self.horizon)?;
-                post(endpoint, vec![self.timer.to_json($op)])
+                post(endpoint, &[self.timer.to_json($op)])
             }
 
             fn parse(
@@ -376,7 +376,7 @@ impl Operation for TimerBatch {
         if self.outcomes.is_empty() {
             self.check()?;
         }
-        post(endpoint, self.part().iter().map(BatchOperation::to_json).collect())
+        post(endpoint, &self.part().iter().map(BatchOperation::to_json).collect::<Vec<_>>())
     }
 
     fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
@@ -396,7 +396,7 @@ pub(super) fn timer_path(queue: &str, timer_key: &str) -> String {
     format!("{}/{}/{}", paths::TIMERS, escape_segment(queue), escape_segment(timer_key))
 }
 
-fn post(endpoint: &Endpoint, operations: Vec<Value>) -> Result<Request<Bytes>, Error> {
+fn post(endpoint: &Endpoint, operations: &[Value]) -> Result<Request<Bytes>, Error> {
     endpoint.json_request(Method::POST, paths::TIMERS, &json!({ "operations": operations }))
 }
 

@@ -7,6 +7,7 @@ mod migrate;
 mod run;
 mod settings;
 mod target;
+mod tenant;
 mod token;
 
 use std::process::ExitCode;
@@ -33,6 +34,8 @@ enum Command {
     Token(token::TokenArguments),
     /// List, rotate, stage, activate and prune signing keys
     Keys(keys::KeyArguments),
+    /// Give, list and take tenants' grants and plans
+    Tenant(tenant::TenantArguments),
     /// Make the database or bring it up to date, without serving
     Migrate(migrate::MigrateArguments),
     /// Print the description of the HTTP API (OpenAPI 3.1)
@@ -48,6 +51,7 @@ pub fn main() -> ExitCode {
         Command::Config(arguments) => config::show(&arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),
+        Command::Tenant(arguments) => tenant::run(arguments),
         Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Openapi => print_openapi(),
     };

@@ -390,7 +390,7 @@ pub(super) const ROUTES: &[Route] = &[
         .answers(&[answer(200, "Changed", "Tenant"), BAD]),
     route("delete", "/v2/admin/tenants/{name}", Tag::Admin, "Deletes a tenant's quota")
         .needs(Access::Admin)
-        .answers(&[bare(204, "Deleted"), MISSING]),
+        .answers(&[bare(200, "Deleted"), MISSING]),
     route("get", "/metrics", Tag::Service, "Prometheus metrics").needs(Access::Read).answers(&[answer(
         200,
         "The text format",

@@ -71,16 +71,8 @@ pub(super) fn percent_decode(text: &str) -> String {
                 .all(|byte| byte.is_ascii_hexdigit())
                 .then(|| u8::from_str_radix(digits, 16).ok())?
         });
-        match escaped {
-            Some(byte) => {
-                decoded.push(byte);
-                rest = &others[2..];
-            }
-            None => {
-                decoded.push(*first);
-                rest = others;
-            }
-        }
+        decoded.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &others[2..] } else { others };
     }
     String::from_utf8(decoded).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

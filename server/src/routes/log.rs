@@ -207,6 +207,19 @@ struct PopMessage<'a> {
     consumer_group: &'a str,
 }
 
+/// What a pop took.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PopAnswer<'a> {
+    success: bool,
+    queue: &'a str,
+    partition: &'a str,
+    partition_id: String,
+    lease_id: Option<String>,
+    consumer_group: &'a str,
+    messages: Vec<PopMessage<'a>>,
+}
+
 async fn take(
     State(state): State<AppState>,
     caller: Caller<ReadWrite>,
@@ -253,18 +266,6 @@ async fn take(
         })
         .collect();
     let Some(first) = taken.frames.first() else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct PopAnswer<'a> {
-        success: bool,
-        queue: &'a str,
-        partition: &'a str,
-        partition_id: String,
-        lease_id: Option<String>,
-        consumer_group: &'a str,
-        messages: Vec<PopMessage<'a>>,
-    }
     let answer = PopAnswer {
         success: true,
         queue: &first.queue,
@@ -414,6 +415,12 @@ async fn message(
     Ok(Json(found(&state, &caller.identity, frame)).into_response())
 }
 
+#[derive(Serialize)]
+struct Letters<T> {
+    messages: Vec<T>,
+    total: u64,
+}
+
 async fn dead_letters(
     State(state): State<AppState>,
     caller: Caller<Read>,
@@ -471,12 +478,6 @@ async fn dead_letters(
             }
         })
         .collect();
-
-    #[derive(Serialize)]
-    struct Letters<T> {
-        messages: Vec<T>,
-        total: u64,
-    }
     Ok(Json(Letters { messages, total }).into_response())
 }
 

@@ -5,8 +5,8 @@ use axum::routing::get;
 use axum::{Json, Router};
 use bytes::Bytes;
 use chronq::contract::paths;
-use http::StatusCode;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::auth::{Admin, Authorized};
 use crate::error::ApiError;
@@ -57,7 +57,7 @@ async fn delete(
     State(state): State<AppState>,
     _: Authorized<Admin>,
     Path(name): Path<String>,
-) -> Result<StatusCode, ApiError> {
+) -> Result<Json<Value>, ApiError> {
     tenants::delete(&state, &name).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Json(json!({ "name": name, "deleted": true })))
 }

@@ -257,6 +257,7 @@ pub fn read_ack(
     Ok(AckWrite { txn, partition_id, group, lease, status, error })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to map_err by name")]
 fn unavailable(error: StoreError) -> ApiError {
     tracing::warn!(%error, "the store could not serve a call of the log");
     ApiError::unavailable()

@@ -1,5 +1,7 @@
 //! Tenants and the operator's switches: stored, and in force at once in this process.
 
+use chronq::InvalidInput;
+
 use crate::error::ApiError;
 use crate::state::AppState;
 use crate::store::StoreError;
@@ -29,16 +31,26 @@ pub async fn get(state: &AppState, name: &str) -> Result<TenantQuota, ApiError> 
 /// # Errors
 /// 400 for a name or number that cannot be; store trouble.
 pub async fn put(state: &AppState, name: &str, quota: TenantQuota) -> Result<TenantQuota, ApiError> {
-    chronq::Name::parse("tenant", name)?;
-    if quota.max_schedules_per_second.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
-        return Err(ApiError::bad_request("maxSchedulesPerSecond must be a number above 0"));
-    }
-    if quota.burst == Some(0) {
-        return Err(ApiError::bad_request("burst must be at least 1"));
-    }
+    check(name, &quota)?;
     state.store.put_tenant(name, quota.clone()).await.map_err(unavailable)?;
     timers::read_known(state).await.map_err(unavailable)?;
     Ok(quota)
+}
+
+/// Whether a tenant can have that name and that quota.
+///
+/// # Errors
+/// [`InvalidInput`] naming the option.
+pub fn check(name: &str, quota: &TenantQuota) -> Result<(), InvalidInput> {
+    chronq::Name::parse("tenant", name)?;
+    if quota.max_schedules_per_second.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
+        let option = "maxSchedulesPerSecond";
+        return Err(InvalidInput::new(option, format!("{option} must be a number above 0")));
+    }
+    if quota.burst == Some(0) {
+        return Err(InvalidInput::new("burst", "burst must be at least 1"));
+    }
+    Ok(())
 }
 
 /// Deletes a tenant's quota: it may schedule nothing from now on. Its timers stay, and fire.
@@ -64,6 +76,7 @@ fn unknown(name: &str) -> ApiError {
     ApiError::not_found(format!("no such tenant: \"{name}\""))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to map_err by name")]
 fn unavailable(error: StoreError) -> ApiError {
     tracing::warn!(%error, "the store could not serve an operator's call");
     ApiError::unavailable()

@@ -230,15 +230,13 @@ fn write(
 }
 
 fn seal(state: &AppState, caller: &Identity, put: Put) -> Result<Put, ApiError> {
-    match state.timers.keys.seal(&caller.tenant, &put.queue, &put.payload) {
-        Some(envelope) => Ok(Put { payload: Bytes::from(envelope), ..put }),
-        None => {
-            tracing::error!(queue = put.queue, "the queue encrypts at rest and CHRONQ_DATA_KEY is not set");
-            let detail =
-                format!("queue \"{}\" encrypts at rest, and this server has no key to seal with", put.queue);
-            Err(gate(503, ErrorCode::TimersUnavailable, detail).with_retry_after(1))
-        }
-    }
+    let Some(envelope) = state.timers.keys.seal(&caller.tenant, &put.queue, &put.payload) else {
+        tracing::error!(queue = put.queue, "the queue encrypts at rest and CHRONQ_DATA_KEY is not set");
+        let detail =
+            format!("queue \"{}\" encrypts at rest, and this server has no key to seal with", put.queue);
+        return Err(gate(503, ErrorCode::TimersUnavailable, detail).with_retry_after(1));
+    };
+    Ok(Put { payload: Bytes::from(envelope), ..put })
 }
 
 /// Takes one timer back, past every gate.

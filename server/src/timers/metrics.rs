@@ -60,14 +60,14 @@ pub struct TimerMetrics {
 impl TimerMetrics {
     /// Timers entered the log so late, microseconds each.
     pub fn fired(&self, lags_us: &[i64]) {
-        for lag_us in lags_us {
-            let lag_us = u64::try_from(*lag_us).unwrap_or(0);
+        for lag in lags_us {
+            let micros = u64::try_from(*lag).unwrap_or(0);
             #[expect(clippy::cast_precision_loss, reason = "a lag")]
-            let seconds = lag_us as f64 / 1_000_000.0;
+            let seconds = micros as f64 / 1_000_000.0;
             if let Some(at) = LAG_BOUNDS_S.iter().position(|bound| seconds <= *bound) {
                 self.lag_buckets[at].fetch_add(1, Ordering::Relaxed);
             }
-            self.lag_sum_us.fetch_add(lag_us, Ordering::Relaxed);
+            self.lag_sum_us.fetch_add(micros, Ordering::Relaxed);
         }
         self.fired.fetch_add(lags_us.len() as u64, Ordering::Relaxed);
     }

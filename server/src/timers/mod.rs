@@ -89,7 +89,7 @@ impl Timers {
 /// How often what other processes have set is looked up.
 const KNOWN_EVERY: Duration = Duration::from_secs(1);
 /// How often frames beyond their queue's retention are deleted.
-const TRIM_EVERY: Duration = Duration::from_secs(60);
+const TRIM_EVERY: Duration = Duration::from_mins(1);
 const TRIM_ROWS: u32 = 1_000;
 
 /// Reads switches and tenants from the store, and trims the log; runs until the server stops.

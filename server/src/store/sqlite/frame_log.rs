@@ -70,13 +70,12 @@ pub(super) fn append(
     let mut appender = Appender::new(conn, now_us);
     let mut known: Vec<(&str, i64)> = Vec::new();
     for frame in frames {
-        let queue_id = match known.iter().find(|(name, _)| *name == frame.queue) {
-            Some((_, id)) => *id,
-            None => {
-                let id = appender.open_queue(tenant, &frame.queue)?;
-                known.push((&frame.queue, id));
-                id
-            }
+        let queue_id = if let Some((_, id)) = known.iter().find(|(name, _)| *name == frame.queue) {
+            *id
+        } else {
+            let id = appender.open_queue(tenant, &frame.queue)?;
+            known.push((&frame.queue, id));
+            id
         };
         appender.append(queue_id, producer, frame)?;
     }
@@ -553,14 +552,33 @@ pub(super) fn delete(conn: &Connection, tenant: &str, queue: &str) -> rusqlite::
 }
 
 pub(super) fn trim(conn: &Connection, now_us: UnixMicros, limit: u32) -> rusqlite::Result<u64> {
-    // Frames of a partition are in the order of their instants, so its oldest ones are its first rows.
-    let deleted = conn
+    let partitions: Vec<(i64, i64)> = conn
         .prepare_cached(
-            "DELETE FROM log_frames WHERE position IN (
-                 SELECT f.position FROM log_queues q JOIN log_partitions p ON p.queue_id = q.id
-                 JOIN log_frames f ON f.position >= p.id << 40 AND f.position < (p.id + 1) << 40
-                 WHERE q.retention_s > 0 AND f.created_us < ?1 - q.retention_s * 1000000 LIMIT ?2)",
+            "SELECT p.id, q.retention_s FROM log_queues q JOIN log_partitions p ON p.queue_id = q.id
+             WHERE q.retention_s > 0",
         )?
-        .execute(params![now_us, limit])?;
-    Ok(u64::try_from(deleted).unwrap_or(u64::MAX))
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut left = usize::try_from(limit).unwrap_or(usize::MAX);
+    for (partition_id, retention_s) in partitions {
+        if left == 0 {
+            break;
+        }
+        // Frames of a partition are in the order of their instants, so its oldest ones are its first rows.
+        left -= conn
+            .prepare_cached(
+                "DELETE FROM log_frames WHERE position IN (
+                     SELECT position FROM (
+                         SELECT position, created_us FROM log_frames WHERE position >= ?1 AND position < ?2
+                         ORDER BY position LIMIT ?3)
+                     WHERE created_us < ?4)",
+            )?
+            .execute(params![
+                position(partition_id, 0),
+                position(partition_id + 1, 0),
+                i64::try_from(left).unwrap_or(i64::MAX),
+                now_us.saturating_sub(retention_s.saturating_mul(1_000_000)),
+            ])?;
+    }
+    Ok(u64::from(limit) - u64::try_from(left).unwrap_or(0))
 }

@@ -46,12 +46,11 @@ impl<'a> Appender<'a> {
     /// The place of the next frame of a partition, made where it does not exist.
     fn next(&mut self, queue_id: i64, partition: &str) -> rusqlite::Result<i64> {
         let found = self.open.iter().position(|open| open.queue_id == queue_id && open.name == partition);
-        let at = match found {
-            Some(at) => at,
-            None => {
-                self.open.push(self.open_partition(queue_id, partition)?);
-                self.open.len() - 1
-            }
+        let at = if let Some(at) = found {
+            at
+        } else {
+            self.open.push(self.open_partition(queue_id, partition)?);
+            self.open.len() - 1
         };
         let open = &mut self.open[at];
         let position = position(open.id, open.next_offset);
@@ -65,19 +64,16 @@ impl<'a> Appender<'a> {
             .prepare_cached("SELECT id, next_offset FROM log_partitions WHERE queue_id = ?1 AND name = ?2")?
             .query_row(params![queue_id, partition], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        let (id, next_offset) = match found {
-            Some(found) => found,
-            None => {
-                self.conn
-                    .prepare_cached(
-                        "UPDATE log_queues SET created_us = ?2 WHERE id = ?1 AND created_us IS NULL",
-                    )?
-                    .execute(params![queue_id, self.now_us])?;
-                self.conn
-                    .prepare_cached("INSERT INTO log_partitions (queue_id, name) VALUES (?1, ?2)")?
-                    .execute(params![queue_id, partition])?;
-                (self.conn.last_insert_rowid(), 0)
-            }
+        let (id, next_offset) = if let Some(found) = found {
+            found
+        } else {
+            self.conn
+                .prepare_cached("UPDATE log_queues SET created_us = ?2 WHERE id = ?1 AND created_us IS NULL")?
+                .execute(params![queue_id, self.now_us])?;
+            self.conn
+                .prepare_cached("INSERT INTO log_partitions (queue_id, name) VALUES (?1, ?2)")?
+                .execute(params![queue_id, partition])?;
+            (self.conn.last_insert_rowid(), 0)
         };
         Ok(OpenPartition { queue_id, name: partition.to_owned(), id, next_offset })
     }
