@@ -122,29 +122,29 @@ def test_queues_groups_batches_and_schedules(live: Server, api: Chronq) -> None:
 
 
 def test_timers_are_scheduled_taken_back_and_settled(live: Server, api: Chronq) -> None:
-    scheduled = api.timers.schedule("reminders", "k/1", payload={"n": 1}, delay=timedelta(days=7))
+    scheduled = api.timers.schedule("live-timers", "k/1", payload={"n": 1}, delay=timedelta(days=7))
     assert isinstance(scheduled, Scheduled)
-    again = api.timers.schedule("reminders", "k/1", payload={"n": 2}, delay=timedelta(days=7))
+    again = api.timers.schedule("live-timers", "k/1", payload={"n": 2}, delay=timedelta(days=7))
     assert isinstance(again, Rescheduled)
-    timer = api.timers.peek("reminders", "k/1")
+    timer = api.timers.peek("live-timers", "k/1")
     assert timer is not None
     assert (timer.payload, timer.txn) == (b'{"n":2}', again.txn)
-    assert [row.timer_key for row in api.timers.list("reminders")] == ["k/1"]
-    assert isinstance(api.timers.cancel("reminders", "k/1", txn=again.txn), Cancelled)
+    assert [row.timer_key for row in api.timers.list("live-timers")] == ["k/1"]
+    assert isinstance(api.timers.cancel("live-timers", "k/1", txn=again.txn), Cancelled)
 
-    fired = api.timers.schedule("reminders", "k/2", payload={"n": 3}, delay=timedelta(hours=1))
+    fired = api.timers.schedule("live-timers", "k/2", payload={"n": 3}, delay=timedelta(hours=1))
     assert isinstance(fired, Scheduled)
     live.clock.advance(timedelta(hours=2))
-    while not api.log.find("reminders", fired.txn):
+    while not api.log.find("live-timers", fired.txn):
         pass
-    absent = api.timers.cancel("reminders", "k/2", txn=fired.txn)
+    absent = api.timers.cancel("live-timers", "k/2", txn=fired.txn)
     assert isinstance(absent, Absent)
     assert not absent
     settled = absent.settle()
     assert isinstance(settled, Delivered)
     assert (settled.message.data, settled.message.id) == ({"n": 3}, fired.message_id)
 
-    [message] = api.log.pop("reminders", batch=10)
+    [message] = api.log.pop("live-timers", batch=10)
     assert message.transaction_id == fired.txn
     assert api.log.ack(message)
 
