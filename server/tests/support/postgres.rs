@@ -43,6 +43,7 @@ pub(crate) async fn fresh_url() -> String {
     format!("{}{separator}options=-csearch_path%3D{schema}", server.url)
 }
 
+#[expect(clippy::zombie_processes, reason = "the keeper outlives the tests by a moment, and ends by itself")]
 async fn start() -> Server {
     if let Ok(url) = std::env::var("CHRONQ_TEST_DATABASE_URL") {
         return Server { url, _keeper: None };
