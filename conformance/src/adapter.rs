@@ -11,9 +11,13 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use crate::case::{Op, root};
 use crate::fault::Fault;
+use crate::sabotage::Sabotage;
 
 /// Longest that an adapter may think about one case.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An adapter that has broken so often without ever answering is not started again.
+const HOPELESS: u32 = 3;
 
 /// The adapters that belong to this suite, one per SDK face.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -121,6 +125,9 @@ pub(crate) struct Adapter {
     face: Face,
     running: Option<Running>,
     next_id: u64,
+    has_answered: bool,
+    broken: u32,
+    sabotage: Option<Sabotage>,
 }
 
 struct Running {
@@ -130,21 +137,35 @@ struct Running {
 }
 
 impl Adapter {
-    pub(crate) const fn new(face: Face) -> Self {
-        Self { face, running: None, next_id: 0 }
+    pub(crate) const fn new(face: Face, sabotage: Option<Sabotage>) -> Self {
+        Self { face, running: None, next_id: 0, has_answered: false, broken: 0, sabotage }
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks, and waits for the answer; with the fault in between, where there is to be one.
     pub(crate) async fn ask(&mut self, op: Op, input: &Value) -> Reply {
+        let Some(sabotage) = self.sabotage else { return self.ask_plainly(op, input).await };
+        let mut input = input.clone();
+        sabotage.question(op, &mut input);
+        sabotage.answer(op, self.ask_plainly(op, &input).await)
+    }
+
+    async fn ask_plainly(&mut self, op: Op, input: &Value) -> Reply {
+        if !self.has_answered && self.broken >= HOPELESS {
+            return Reply::Broken("the adapter does not start".to_owned());
+        }
         self.next_id += 1;
         let outcome = tokio::time::timeout(PATIENCE, self.exchange(op, input)).await;
         let fault = match outcome {
-            Ok(Ok(reply)) => return reply,
+            Ok(Ok(reply)) => {
+                self.has_answered = true;
+                return reply;
+            }
             Ok(Err(fault)) => fault.to_string(),
             Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
         };
         // Dropping it kills it: what it may still say belongs to no case.
         self.running = None;
+        self.broken += 1;
         Reply::Broken(fault)
     }
 

@@ -11,6 +11,7 @@ use crate::exemption::Exemptions;
 use crate::fault::Fault;
 use crate::matching::differences;
 use crate::outcome::{Failure, Outcome, Verdict};
+use crate::sabotage::Sabotage;
 use crate::scripted::{After, Answer, ScriptedServer};
 use crate::template::Variables;
 
@@ -23,12 +24,13 @@ pub(crate) async fn run(
     cases: &[Case],
     faces: &[Face],
     exemptions: &Exemptions,
+    sabotage: Option<Sabotage>,
     progress: &(dyn Fn(&Outcome) + Sync),
 ) -> Result<Vec<Outcome>, Fault> {
     let server = ScriptedServer::start().await?;
     let mut running = Vec::new();
     for face in faces {
-        running.push(run_face(cases, *face, &server, exemptions, progress));
+        running.push(run_face(cases, *face, &server, exemptions, sabotage, progress));
     }
     let mut outcomes = Vec::new();
     for finished in join_all(running).await {
@@ -42,9 +44,10 @@ async fn run_face(
     face: Face,
     server: &ScriptedServer,
     exemptions: &Exemptions,
+    sabotage: Option<Sabotage>,
     progress: &(dyn Fn(&Outcome) + Sync),
 ) -> Result<Vec<Outcome>, Fault> {
-    let mut adapter = Adapter::new(face);
+    let mut adapter = Adapter::new(face, sabotage);
     let mut outcomes = Vec::new();
     for case in cases.iter().filter(|case| face.answers(case.op)) {
         let start = Instant::now();

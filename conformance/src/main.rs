@@ -16,8 +16,10 @@ mod matching;
 mod outcome;
 mod report;
 mod rust_adapter;
+mod sabotage;
 mod scenario;
 mod scripted;
+mod server;
 mod target;
 mod template;
 
@@ -31,6 +33,7 @@ use exemption::Exemptions;
 use fault::Fault;
 use outcome::{Outcome, Verdict};
 use report::Report;
+use sabotage::Sabotage;
 use target::{Access, Store, Supply};
 
 /// One set of answers for every SDK and any server.
@@ -47,6 +50,14 @@ enum What {
     Run(RunOptions),
     /// List every case and scenario with its requirement.
     List,
+    /// Break the product on purpose, in named ways, and see that the suite catches each.
+    Sabotage,
+    /// Serve in dev mode on PostgreSQL, until stdin closes; for the runner.
+    Server {
+        /// The database.
+        #[arg(long)]
+        database_url: String,
+    },
     /// Answer questions on stdin, one line each; for the runner.
     Adapter {
         /// The face to answer for.
@@ -99,6 +110,8 @@ fn main() -> ExitCode {
     let outcome = match Command::parse().what {
         What::Run(options) => run(&options),
         What::List => list(),
+        What::Sabotage => sabotage_all(),
+        What::Server { database_url } => server::run(&database_url),
         What::Adapter { .. } => rust_adapter::serve()
             .map(|()| true)
             .map_err(|error| Fault::new(format!("the adapter's stdin or stdout: {error}"))),
@@ -146,11 +159,11 @@ fn run(options: &RunOptions) -> Result<bool, Fault> {
     let outcomes = runtime.block_on(async {
         let mut outcomes = Vec::new();
         if !options.scenarios_only {
-            outcomes.extend(cases::run(&cases, &faces, &exemptions, &announce).await?);
+            outcomes.extend(cases::run(&cases, &faces, &exemptions, None, &announce).await?);
         }
         if !options.cases_only && !scenarios.is_empty() {
             for supply in &supplies {
-                outcomes.extend(scenario::run(&scenarios, &faces, supply, &announce).await?);
+                outcomes.extend(scenario::run(&scenarios, &faces, supply, None, &announce).await?);
             }
         }
         Ok::<_, Fault>(outcomes)
@@ -164,6 +177,49 @@ fn run(options: &RunOptions) -> Result<bool, Fault> {
     }
     println!("\n{}", report.closing_line());
     Ok(report.failed() == 0)
+}
+
+/// Every fault must be caught by its ids; through the Rust face, on the embedded store.
+fn sabotage_all() -> Result<bool, Fault> {
+    let all = case::load()?;
+    let exemptions = Exemptions::load(all.iter().map(|case| case.id.as_str()))?;
+    let supply = Supply::Bundled { program: server_program()?, store: Store::Sqlite };
+    let scenarios = scenario::load()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::new(format!("no runtime: {error}")))?;
+    let (mut caught, mut escaped) = (0, 0);
+    for sabotage in Sabotage::ALL {
+        let ids = sabotage.caught_by();
+        let cases: Vec<_> = all.iter().filter(|case| ids.contains(&case.id.as_str())).cloned().collect();
+        let steps: Vec<_> =
+            scenarios.iter().filter(|scenario| ids.contains(&scenario.id.as_str())).cloned().collect();
+        let outcomes = runtime.block_on(async {
+            let silent = |_: &Outcome| {};
+            let mut outcomes =
+                cases::run(&cases, &[Face::Rust], &exemptions, Some(sabotage), &silent).await?;
+            if !steps.is_empty() {
+                outcomes
+                    .extend(scenario::run(&steps, &[Face::Rust], &supply, Some(sabotage), &silent).await?);
+            }
+            Ok::<_, Fault>(outcomes)
+        })?;
+        let failed = |id: &str| {
+            outcomes.iter().any(|outcome| outcome.id == id && matches!(outcome.verdict, Verdict::Failed(_)))
+        };
+        for id in ids {
+            if failed(id) {
+                caught += 1;
+            } else {
+                escaped += 1;
+                println!("NOT CAUGHT: {}, which {id} should notice", sabotage.name());
+            }
+        }
+        println!("{:<34} {}", sabotage.name(), ids.join(", "));
+    }
+    println!("\nsabotage: {caught} passed, {escaped} failed");
+    Ok(escaped == 0)
 }
 
 /// The targets to judge: the one that was named, else the bundled server on each store.

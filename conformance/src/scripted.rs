@@ -108,9 +108,11 @@ impl ScriptedServer {
             let server = self.clone();
             async move { server.answer(request).await }
         });
-        // A client may go away at any time; that is its business.
+        // One request per connection: some runtimes repeat a request by themselves where a connection
+        // that they used before closes. A client may go away at any time; that is its business.
         let _ = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
+            .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service)
             .await;
     }

@@ -1,6 +1,6 @@
 //! The server under test: one that this suite starts, or any other by its URL.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -134,15 +134,26 @@ async fn launch(
     store: &Store,
     data: &PathBuf,
 ) -> Result<(Access, Child, Option<ChildStdin>), Fault> {
+    std::fs::create_dir_all(data).map_err(|error| Fault::at(data, &error))?;
     let mut command = match store {
         Store::Sqlite => {
             let mut command = Command::new(program);
             command.args(["dev", "--listen", "127.0.0.1:0", "--exit-with-parent", "--data"]).arg(data);
             command
         }
-        Store::Postgres(_) => return Err(Fault::new("the bundled server on PostgreSQL is not there")),
+        Store::Postgres(url) => {
+            let own = std::env::current_exe().map_err(|error| Fault::at(program, &error))?;
+            let mut command = Command::new(own);
+            command.args(["server", "--database-url", &database_of(url, data).await?]);
+            command
+        }
     };
-    std::fs::create_dir_all(data).map_err(|error| Fault::at(data, &error))?;
+    // The settings of a server under test are the suite's alone.
+    for (name, _) in std::env::vars_os() {
+        if ["CHRONQ_", "QUEEN_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
     let log = std::fs::File::create(data.join("server.log")).map_err(|error| Fault::at(data, &error))?;
     let mut child = command
         .stdin(Stdio::piped())
@@ -162,6 +173,22 @@ async fn launch(
             Err(Fault::new(format!("the server did not become ready: {fault}\n{said}")))
         }
     }
+}
+
+/// A database of its own for each data folder, made at its first start. The whole PostgreSQL is
+/// thrown away after the tests, so nobody drops it.
+async fn database_of(url: &str, data: &Path) -> Result<String, Fault> {
+    use sqlx::Connection;
+    let name = data.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
+    let fault = |error: sqlx::Error| Fault::new(format!("{name} could not be made: {error}"));
+    if !data.join("database").exists() {
+        let mut connection = sqlx::PgConnection::connect(url).await.map_err(fault)?;
+        let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE \"{name}\""));
+        sqlx::query(create).execute(&mut connection).await.map_err(fault)?;
+        std::fs::write(data.join("database"), &name).map_err(|error| Fault::at(data, &error))?;
+    }
+    let base = url.rsplit_once('/').map_or(url, |(base, _)| base);
+    Ok(format!("{base}/{name}"))
 }
 
 async fn ready_line(child: &mut Child) -> Result<Access, Fault> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::command::{Failure, Run};
 use crate::postgres::Postgres;
+use crate::setup::node;
 use crate::setup::python::Venv;
 use crate::workspace;
 
@@ -14,7 +15,9 @@ pub(crate) struct Context {
     postgres: OnceCell<Postgres>,
     venv: OnceCell<Venv>,
     server: OnceCell<PathBuf>,
+    node: OnceCell<()>,
     wasm: OnceCell<()>,
+    edge: OnceCell<()>,
 }
 
 impl Context {
@@ -40,9 +43,27 @@ impl Context {
         })
     }
 
-    /// The edge package, built.
+    /// The Node package, built.
+    pub(crate) fn node_package(&self) -> Result<(), Failure> {
+        once(&self.node, || {
+            let package = workspace::at("sdk-node");
+            node::install(&package)?;
+            node::build_native()?;
+            node::npm(&package).args(["run", "--silent", "build"]).run()
+        })
+        .copied()
+    }
+
+    /// The edge package's WebAssembly, within its size budget.
     pub(crate) fn wasm(&self) -> Result<(), Failure> {
-        once(&self.wasm, || crate::setup::wasm::build(self)).copied()
+        once(&self.wasm, crate::setup::wasm::build).copied()
+    }
+
+    /// The edge package, built.
+    pub(crate) fn edge_package(&self) -> Result<(), Failure> {
+        self.wasm()?;
+        once(&self.edge, || node::npm(&workspace::at("sdk-wasm")).args(["run", "--silent", "build"]).run())
+            .copied()
     }
 }
 

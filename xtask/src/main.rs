@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         "test" => test(rest),
         "generate" => generate::write(),
         "readme" => readme::write(),
-        "wasm" => setup::wasm::build(&Context::new()),
+        "wasm" => setup::wasm::build(),
         "bench" => bench::run(rest),
         "postgres" => postgres::serve(),
         "help" | "--help" | "-h" => {

@@ -18,7 +18,8 @@ use crate::fault::Fault;
 use crate::http_client::{self, Outgoing};
 use crate::matching::differences;
 use crate::outcome::{Failure, Outcome, Verdict};
-use crate::scripted::{After, Book, ScriptedServer};
+use crate::sabotage::Sabotage;
+use crate::scripted::{After, Answer, Book, ScriptedServer};
 use crate::target::{Supply, Target};
 use crate::template::Variables;
 
@@ -34,6 +35,7 @@ pub(crate) async fn run(
     scenarios: &[Scenario],
     faces: &[Face],
     supply: &Supply,
+    sabotage: Option<Sabotage>,
     progress: &(dyn Fn(&Outcome) + Sync),
 ) -> Result<Vec<Outcome>, Fault> {
     let Some(first) = faces.first().copied() else { return Ok(Vec::new()) };
@@ -49,7 +51,7 @@ pub(crate) async fn run(
                 let start = Instant::now();
                 let verdict = match supply.lacks(&scenario.needs) {
                     Some(lack) => Verdict::NotRun(format!("needs {lack}")),
-                    None => run_one(scenario, face, supply, shared, receivers).await,
+                    None => run_one(scenario, face, supply, shared, receivers, sabotage).await,
                 };
                 drop(turn);
                 let outcome = Outcome {
@@ -73,6 +75,7 @@ async fn run_one(
     supply: &Supply,
     shared: &Target,
     receivers: &ScriptedServer,
+    sabotage: Option<Sabotage>,
 ) -> Verdict {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let unique = format!("s{}p{}", NUMBER.fetch_add(1, Ordering::Relaxed), std::process::id());
@@ -84,9 +87,10 @@ async fn run_one(
     };
     let mut stage = Stage {
         unique,
-        adapter: Adapter::new(face),
+        adapter: Adapter::new(face, sabotage),
         receivers,
         shared,
+        sabotage,
         own,
         books: Vec::new(),
         variables: Variables::default(),
@@ -144,6 +148,7 @@ struct Stage<'a> {
     adapter: Adapter,
     receivers: &'a ScriptedServer,
     shared: &'a Target,
+    sabotage: Option<Sabotage>,
     own: Option<Target>,
     books: Vec<(String, std::sync::Arc<Book>, usize)>,
     variables: Variables,
@@ -171,17 +176,7 @@ impl Stage<'_> {
 
     async fn step(&mut self, step: &Step) -> Result<(), Miss> {
         match step {
-            Step::Receiver { name, respond } => {
-                if let Some((_, book, _)) = self.books.iter().find(|(known, _, _)| known == name) {
-                    book.rescript(respond.clone());
-                } else {
-                    let full = format!("{}-{name}", self.unique);
-                    let book = self.receivers.open(&full, respond.clone(), After::Repeat);
-                    self.books.push((name.clone(), book, 0));
-                }
-                self.learn_target();
-                Ok(())
-            }
+            Step::Receiver { name, respond } => self.receiver(name, respond),
             Step::Call { call, options, expect, token, keep } => {
                 let options = self.variables.fill(&Value::Object(options.clone()))?;
                 let expect = self.variables.fill(expect)?;
@@ -245,6 +240,25 @@ impl Stage<'_> {
         }
     }
 
+    /// Opens a receiver before its script is filled in: an answer may point to itself.
+    fn receiver(&mut self, name: &str, respond: &[Value]) -> Result<(), Miss> {
+        if !self.books.iter().any(|(known, _, _)| known == name) {
+            let book = self.receivers.open(&format!("{}-{name}", self.unique), Vec::new(), After::Repeat);
+            self.books.push((name.to_owned(), book, 0));
+            self.learn_target();
+        }
+        let mut script = self.variables.fill(&Value::Array(respond.to_vec()))?;
+        if let Some(sabotage) = self.sabotage {
+            sabotage.script(&mut script);
+        }
+        let script: Vec<Answer> = serde_json::from_value(script)
+            .map_err(|error| Fault::new(format!("the script of {name}: {error}")))?;
+        if let Some((_, book, _)) = self.books.iter().find(|(known, _, _)| known == name) {
+            book.rescript(script);
+        }
+        Ok(())
+    }
+
     async fn http(
         &mut self,
         step: &Step,
@@ -270,13 +284,19 @@ impl Stage<'_> {
             json!({"method": method, "path": path, "headers": shown, "body": String::from_utf8_lossy(&sent)});
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let outgoing = Outgoing {
+            let mut outgoing = Outgoing {
                 method: method.clone(),
                 target: path.clone(),
                 headers: headers.clone(),
                 body: sent.clone(),
             };
-            let got = http_client::send(&self.target().access().url, outgoing).await?;
+            if let Some(sabotage) = self.sabotage {
+                sabotage.request(&mut outgoing);
+            }
+            let mut got = http_client::send(&self.target().access().url, outgoing).await?;
+            if let Some(sabotage) = self.sabotage {
+                sabotage.response(method, &mut got);
+            }
             let compared = compare(input.clone(), expect.clone(), got.clone());
             if compared.is_ok() || !until || Instant::now() > deadline {
                 if let Some(keep) = keep {
@@ -304,6 +324,9 @@ impl Stage<'_> {
         book.wait_for(seen + expect.len(), patience).await;
         let mut came: Vec<Value> = book.requests().split_off(seen);
         self.books[position].2 = seen + came.len();
+        if let Some(sabotage) = self.sabotage {
+            came.iter_mut().for_each(|request| sabotage.delivery(to, request));
+        }
         let wanted = self.variables.fill(&Value::Array(expect.to_vec()))?;
         if let Some(url) = signed_for {
             let url = self.variables.fill(url)?;

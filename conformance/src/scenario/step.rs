@@ -3,8 +3,6 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::scripted::Answer;
-
 /// One step. Texts hold `{{name}}` for what earlier steps kept; `{{receiver.NAME}}` is the base URL of
 /// a receiver, `{{unique}}` a word that no other scenario has.
 #[derive(Clone, Debug, Deserialize)]
@@ -14,7 +12,7 @@ pub(crate) enum Step {
     Receiver {
         name: String,
         #[serde(default)]
-        respond: Vec<Answer>,
+        respond: Vec<Value>,
     },
     /// Makes a call with the face's client.
     Call {

@@ -12,12 +12,19 @@ pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
     }
     let server = context.server()?;
     let postgres = context.postgres()?;
+    let venv = context.venv()?;
+    context.node_package()?;
+    context.edge_package()?;
+    // The signature vectors are the oracle's, to the byte.
+    Run::new(venv.program("python")).args(["conformance/oracle/vectors.py", "--check"]).run()?;
     Run::new(workspace::cargo()).args(["build", "--locked", "--package", "chronq-conformance"]).run()?;
-    Run::new(workspace::built("chronq-conformance"))
-        .args(["run", "--report"])
-        .arg(workspace::target().join("conformance"))
-        .env("CHRONQ_SERVER_BIN", server)
-        .env(URL_VARIABLE, postgres.url())
-        .run()?;
+    let runner = || {
+        Run::new(workspace::built("chronq-conformance"))
+            .env("CHRONQ_PYTHON", venv.program("python"))
+            .env("CHRONQ_SERVER_BIN", server)
+            .env(URL_VARIABLE, postgres.url())
+    };
+    runner().args(["run", "--report"]).arg(workspace::target().join("conformance")).run()?;
+    runner().arg("sabotage").run()?;
     Ok(Ran::Passed)
 }

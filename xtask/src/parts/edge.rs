@@ -7,14 +7,14 @@ use crate::setup::node;
 use crate::workspace;
 
 /// Scripts of package.json, in order; those it has are run.
-const SCRIPTS: [&str; 5] = ["build", "lint", "typecheck", "test", "test:package"];
+const SCRIPTS: [&str; 4] = ["lint", "typecheck", "test", "test:package"];
 
 pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
     if let Some(nothing) = missing("sdk-wasm/package.json") {
         return Ok(nothing);
     }
     let server = context.server()?;
-    context.wasm()?;
+    context.edge_package()?;
     let package = workspace::at("sdk-wasm");
     for script in SCRIPTS.into_iter().filter(|script| node::has_script(&package, script)) {
         node::npm(&package).args(["run", "--silent", script]).env("CHRONQ_SERVER_BIN", server).run()?;

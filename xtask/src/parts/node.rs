@@ -7,7 +7,7 @@ use crate::setup::node;
 use crate::workspace;
 
 /// Scripts of package.json, in order; those it has are run.
-const SCRIPTS: [&str; 5] = ["build", "lint", "typecheck", "test", "test:package"];
+const SCRIPTS: [&str; 4] = ["lint", "typecheck", "test", "test:package"];
 
 pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
     if let Some(nothing) = missing("sdk-node/package.json") {
@@ -15,8 +15,7 @@ pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
     }
     let server = context.server()?;
     let package = workspace::at("sdk-node");
-    node::install(&package)?;
-    node::build_native()?;
+    context.node_package()?;
     for script in SCRIPTS.into_iter().filter(|script| node::has_script(&package, script)) {
         node::npm(&package).args(["run", "--silent", script]).env("CHRONQ_SERVER_BIN", server).run()?;
     }

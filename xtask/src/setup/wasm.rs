@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::command::{During, Failure, Run};
-use crate::context::Context;
 use crate::setup::{debian, node};
 use crate::workspace;
 
@@ -29,7 +28,7 @@ const MODULES: [Module; 2] = [
 ];
 
 /// Builds all modules, prints their sizes and holds them to their budgets.
-pub(crate) fn build(_: &Context) -> Result<(), Failure> {
+pub(crate) fn build() -> Result<(), Failure> {
     let toolchain = Toolchain::obtain()?;
     let package = workspace::at("sdk-wasm");
     node::install(&package)?;

@@ -1,0 +1,8 @@
+// The adapter of the edge package in Node, where its WebAssembly stands in a source file.
+
+import * as sdk from "../../sdk-wasm/dist/index.inline.js";
+
+import { answering } from "./face.mjs";
+import { serve } from "./lines.mjs";
+
+await serve(answering(sdk));

@@ -1,0 +1,13 @@
+// What runs inside workerd: one question per request.
+
+import * as sdk from "../../sdk-wasm/dist/index.workerd.js";
+
+import { answering } from "./face.mjs";
+
+const answer = answering(sdk);
+
+export default {
+  async fetch(request) {
+    return Response.json(await answer(await request.json()));
+  },
+};
