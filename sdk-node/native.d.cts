@@ -2,7 +2,7 @@
 
 declare namespace native {
   class CoreReceiver {
-    constructor(options: string);
+    constructor(current: string | null, next: string | null, dialect: string | null, clockTolerance: number | null);
     verifyBytes(signature: string, body: Uint8Array, url: string | null, now: number): string;
     verify(
       shape: number,

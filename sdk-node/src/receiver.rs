@@ -1,6 +1,7 @@
 //! The receiver: arguments as the package sorted them, the outcome as one text.
 
-use chronq::call::{body_value, moment, outcome_to_text, receiver_from_json, signature_value};
+use chronq::call::{ReceiverOptions, body_value, moment, outcome_to_text, signature_value};
+use chronq::secret::Secret;
 use chronq::signature::{Body, Delivery, Receiver, SignatureValue, Verified};
 use napi::bindgen_prelude::Uint8ArraySlice;
 use napi_derive::napi;
@@ -14,12 +15,21 @@ pub struct CoreReceiver(Receiver);
 
 #[napi]
 impl CoreReceiver {
-    /// A receiver with these options, as JSON.
+    /// A receiver with these options, of the types that they should have.
     #[napi(constructor)]
-    pub fn new(options: String) -> napi::Result<Self> {
-        let options =
-            serde_json::from_str(&options).map_err(|error| napi::Error::from_reason(error.to_string()))?;
-        receiver_from_json(options, SPELLING).map(Self).map_err(thrown)
+    pub fn new(
+        current: Option<String>,
+        next: Option<String>,
+        dialect: Option<String>,
+        clock_tolerance: Option<f64>,
+    ) -> napi::Result<Self> {
+        let options = ReceiverOptions {
+            current: current.map(Secret::new),
+            next: next.map(Secret::new),
+            dialect,
+            clock_tolerance: clock_tolerance.map(whole),
+        };
+        options.into_receiver().map(Self).map_err(thrown)
     }
 
     /// The usual delivery: one text as signature, bytes as body, the receiver's own tolerance.
@@ -74,10 +84,7 @@ impl CoreReceiver {
     }
 
     fn judge(&self, delivery: &Delivery<'_>, now: f64, tolerance: Option<f64>) -> String {
-        let outcome = moment(now, tolerance)
-            .map_err(chronq::Error::from)
-            .and_then(|moment| self.0.verify(delivery, moment));
-        outcome_to_text(outcome, SPELLING)
+        outcome_to_text(self.0.verify(delivery, moment(now, tolerance)), SPELLING)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the arguments of the method above")]
@@ -93,6 +100,14 @@ impl CoreReceiver {
     ) -> Result<Verified, chronq::Error> {
         let pairs = headers.chunks_exact(2).zip(shapes);
         let pairs = pairs.map(|(pair, shape)| (pair[0].as_str(), signature_value(*shape, &pair[1])));
-        self.0.verify_headers(pairs, body_value(body, fault), url, moment(now, tolerance)?)
+        self.0.verify_headers(pairs, body_value(body, fault), url, moment(now, tolerance))
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the package passes whole numbers; the range is checked later"
+)]
+fn whole(number: f64) -> i64 {
+    number as i64
 }

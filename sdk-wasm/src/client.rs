@@ -1,9 +1,9 @@
 //! The client: its configuration, and one session per call for the package's driver.
 
-use chronq::call::{Call, ClientConfig, Session};
+use chronq::call::{Call, ClientConfig, Session, error_to_json};
 use wasm_bindgen::prelude::*;
 
-use crate::{SPELLING, json, thrown};
+use crate::SPELLING;
 
 /// A client's configuration.
 #[wasm_bindgen]
@@ -59,4 +59,14 @@ impl CoreSession {
 )]
 fn milliseconds(now: f64) -> i64 {
     now as i64
+}
+
+/// An error on its way to the package, which makes its class of it.
+fn thrown(error: impl Into<chronq::Error>) -> JsValue {
+    JsValue::from_str(&error_to_json(&error.into(), SPELLING).to_string())
+}
+
+/// The options of the package, which wrote them as JSON.
+fn json(text: &str) -> Result<serde_json::Value, JsValue> {
+    serde_json::from_str(text).map_err(|error| JsValue::from_str(&error.to_string()))
 }

@@ -8,22 +8,12 @@
 mod client;
 mod receiver;
 
-use chronq::call::{Spelling, error_to_json};
+use chronq::call::Spelling;
 use chronq::contract::headers;
 use wasm_bindgen::prelude::*;
 
 /// The spelling of options and errors in this language.
 const SPELLING: Spelling = Spelling::Camel;
-
-/// An error on its way to the package, which makes its class of it.
-fn thrown(error: impl Into<chronq::Error>) -> JsValue {
-    JsValue::from_str(&error_to_json(&error.into(), SPELLING).to_string())
-}
-
-/// The options of the package, which wrote them as JSON.
-fn json(text: &str) -> Result<serde_json::Value, JsValue> {
-    serde_json::from_str(text).map_err(|error| JsValue::from_str(&error.to_string()))
-}
 
 /// Every header that some dialect of the receiver reads: the package passes no others.
 #[wasm_bindgen(js_name = signatureHeaders)]

@@ -1,10 +1,11 @@
 //! The receiver: arguments as the package sorted them, the outcome as one text.
 
-use chronq::call::{body_value, moment, outcome_to_text, receiver_from_json, signature_value};
+use chronq::call::{ReceiverOptions, body_value, moment, outcome_to_text, refusal_to_text, signature_value};
+use chronq::secret::Secret;
 use chronq::signature::{Delivery, Pending, Receiver, Verified};
 use wasm_bindgen::prelude::*;
 
-use crate::{SPELLING, json, thrown};
+use crate::SPELLING;
 
 /// Verifies deliveries.
 #[wasm_bindgen]
@@ -13,10 +14,21 @@ pub struct CoreReceiver(Receiver);
 #[wasm_bindgen]
 #[expect(clippy::too_many_arguments, reason = "an options object would cost more than the HMAC")]
 impl CoreReceiver {
-    /// A receiver with these options, as JSON.
+    /// A receiver with these options, of the types that they should have.
     #[wasm_bindgen(constructor)]
-    pub fn new(options: &str) -> Result<Self, JsValue> {
-        receiver_from_json(json(options)?, SPELLING).map(Self).map_err(thrown)
+    pub fn new(
+        current: Option<String>,
+        next: Option<String>,
+        dialect: Option<String>,
+        clock_tolerance: Option<f64>,
+    ) -> Result<Self, JsValue> {
+        let options = ReceiverOptions {
+            current: current.map(Secret::new),
+            next: next.map(Secret::new),
+            dialect,
+            clock_tolerance: clock_tolerance.map(whole),
+        };
+        options.into_receiver().map(Self).map_err(|error| refused(&error))
     }
 
     /// One delivery, by the value of its signature header.
@@ -35,10 +47,7 @@ impl CoreReceiver {
             body: body_value(body, fault.as_deref()),
             url: url.as_deref(),
         };
-        let outcome = moment(now, tolerance)
-            .map_err(chronq::Error::from)
-            .and_then(|moment| self.0.verify(&delivery, moment));
-        outcome_to_text(outcome, SPELLING)
+        outcome_to_text(self.0.verify(&delivery, moment(now, tolerance)), SPELLING)
     }
 
     /// One delivery, by those of its headers that matter: names and values in turn, one shape each.
@@ -55,7 +64,7 @@ impl CoreReceiver {
     ) -> String {
         let verify = || -> Result<Verified, chronq::Error> {
             let body = body_value(body, fault.as_deref());
-            self.0.verify_headers(pairs(&headers, shapes), body, url.as_deref(), moment(now, tolerance)?)
+            self.0.verify_headers(pairs(&headers, shapes), body, url.as_deref(), moment(now, tolerance))
         };
         outcome_to_text(verify(), SPELLING)
     }
@@ -69,9 +78,9 @@ impl CoreReceiver {
         now: f64,
         tolerance: Option<f64>,
     ) -> Result<CorePending, JsValue> {
-        let moment = moment(now, tolerance).map_err(thrown)?;
+        let moment = moment(now, tolerance);
         let begun = self.0.begin(signature_value(shape, signature), url.as_deref(), moment);
-        begun.map(CorePending).map_err(thrown)
+        begun.map(CorePending).map_err(|error| refused(&error))
     }
 
     /// Everything of [`Self::verify_headers`] but the body.
@@ -84,9 +93,9 @@ impl CoreReceiver {
         now: f64,
         tolerance: Option<f64>,
     ) -> Result<CorePending, JsValue> {
-        let moment = moment(now, tolerance).map_err(thrown)?;
+        let moment = moment(now, tolerance);
         let begun = self.0.begin_headers(pairs(&headers, shapes), url.as_deref(), moment);
-        begun.map(CorePending).map_err(thrown)
+        begun.map(CorePending).map_err(|error| refused(&error))
     }
 }
 
@@ -110,4 +119,17 @@ impl CorePending {
         let digest = <[u8; 32]>::try_from(digest).unwrap_or_default();
         outcome_to_text(self.0.finish_with_digest(&digest).map_err(chronq::Error::from), SPELLING)
     }
+}
+
+/// An error on its way to the package.
+fn refused(error: &chronq::Error) -> JsValue {
+    JsValue::from_str(&refusal_to_text(error, SPELLING))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the package passes whole numbers; the range is checked later"
+)]
+fn whole(number: f64) -> i64 {
+    number as i64
 }

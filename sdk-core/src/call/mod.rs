@@ -16,7 +16,7 @@ use http::{Request, Response};
 
 pub use bridge::{ClientConfig, Session, error_to_json};
 pub use fields::{Fields, Spelling};
-pub use receiver::{body_value, moment, outcome_to_text, receiver_from_json, signature_value};
+pub use receiver::{ReceiverOptions, body_value, moment, outcome_to_text, refusal_to_text, signature_value};
 
 use crate::batch::Batch;
 use crate::error::Error;

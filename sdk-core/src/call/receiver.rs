@@ -3,51 +3,45 @@
 //! Verification is the hot path of a binding, where an object of seven fields costs more than the HMAC:
 //! so what was verified crosses the bridge as a single text in columns, and a refusal as JSON.
 
-use serde_json::Value;
+use std::fmt::Write;
 
-use super::bridge::error_to_json;
-use super::fields::{Fields, Spelling, kind_of, wrong_type};
-use crate::contract::{Dialect, KeyMatch, claims as names};
-use crate::error::Error;
+use super::fields::Spelling;
+use crate::contract::{Dialect, KeyMatch, UrlDifference, claims as names};
+use crate::error::{Error, ErrorKind};
 use crate::input::InvalidInput;
 use crate::secret::Secret;
-use crate::signature::{
-    Body, CURRENT_SIGNING_KEY, Moment, NEXT_SIGNING_KEY, Receiver, SignatureValue, Verified,
-    missing_signing_key, signing_key_not_text, whole_seconds,
-};
+use crate::signature::{Body, Moment, Receiver, SignatureValue, Verified, missing_signing_key};
 
-/// Reads `{current_signing_key, next_signing_key?, dialect?, clock_tolerance?}`. The binding has already
-/// looked the environment up where its caller gave nothing.
-///
-/// # Errors
-/// [`InvalidInput`] naming the option, never showing a key.
-pub fn receiver_from_json(options: Value, spelling: Spelling) -> Result<Receiver, Error> {
-    let mut fields = Fields::new("options", options, spelling)?;
-    let current = take_key(&mut fields, CURRENT_SIGNING_KEY)?.ok_or_else(missing_signing_key)?;
-    let next = take_key(&mut fields, NEXT_SIGNING_KEY)?;
-    let dialect = fields.text("dialect")?;
-    let tolerance = fields.take("clock_tolerance");
-    fields.finish()?;
-    let dialect = dialect.map_or(Ok(Dialect::Chronq), |word| {
-        word.parse::<Dialect>()
-            .map_err(|error| InvalidInput::new("dialect", error.to_string()).with_value(&word))
-    })?;
-    let receiver = Receiver::of_dialect(dialect, current, next)?;
-    match tolerance {
-        None => Ok(receiver),
-        Some(value) => {
-            let seconds =
-                value.as_f64().ok_or_else(|| wrong_type("clock_tolerance", "whole seconds", &value))?;
-            Ok(receiver.with_clock_tolerance(whole_seconds("clock_tolerance", seconds)?)?)
-        }
-    }
+/// What a receiver is made from. The binding has already looked the environment up where its caller gave
+/// nothing, and has refused what is no text or number.
+#[derive(Debug, Default)]
+pub struct ReceiverOptions {
+    /// The first signing key.
+    pub current: Option<Secret>,
+    /// The second.
+    pub next: Option<Secret>,
+    /// Whose deliveries are verified, in a word; the product's own where none is given.
+    pub dialect: Option<String>,
+    /// Whole seconds.
+    pub clock_tolerance: Option<i64>,
 }
 
-fn take_key(fields: &mut Fields, option: &str) -> Result<Option<Secret>, InvalidInput> {
-    match fields.take(option) {
-        None => Ok(None),
-        Some(Value::String(text)) => Ok(Some(Secret::new(text))),
-        Some(other) => Err(signing_key_not_text(option, kind_of(&other))),
+impl ReceiverOptions {
+    /// The receiver.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] naming the option, never showing a key.
+    pub fn into_receiver(self) -> Result<Receiver, Error> {
+        let current = self.current.ok_or_else(missing_signing_key)?;
+        let dialect = self.dialect.map_or(Ok(Dialect::Chronq), |word| {
+            word.parse::<Dialect>()
+                .map_err(|error| InvalidInput::new("dialect", error.to_string()).with_value(&word))
+        })?;
+        let receiver = Receiver::of_dialect(dialect, current, self.next)?;
+        match self.clock_tolerance {
+            None => Ok(receiver),
+            Some(seconds) => Ok(receiver.with_clock_tolerance(seconds)?),
+        }
     }
 }
 
@@ -72,13 +66,14 @@ pub fn body_value<'a>(bytes: &'a [u8], fault: Option<&'a str>) -> Body<'a> {
     }
 }
 
-/// The moment of a verification from the numbers of a language that has but one type of them.
-///
-/// # Errors
-/// [`InvalidInput`] naming `now` or `clock_tolerance`.
-pub fn moment(now: f64, tolerance: Option<f64>) -> Result<Moment, InvalidInput> {
-    let tolerance = tolerance.map(|seconds| whole_seconds("clock_tolerance", seconds)).transpose()?;
-    Ok(Moment::at(whole_seconds("now", now)?).with_tolerance(tolerance))
+/// The moment of a verification, from the one type of numbers that a language may have: whole numbers, which
+/// its package has seen to.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "saturates, and the range is checked by the verification"
+)]
+pub fn moment(now: f64, tolerance: Option<f64>) -> Moment {
+    Moment::at(now as i64).with_tolerance(tolerance.map(|seconds| seconds as i64))
 }
 
 /// A verification's outcome as one text, in columns that need no parser.
@@ -97,7 +92,7 @@ pub fn moment(now: f64, tolerance: Option<f64>) -> Result<Moment, InvalidInput> 
 pub fn outcome_to_text(outcome: Result<Verified, Error>, spelling: Spelling) -> String {
     let Verified { claims, key } = match outcome {
         Ok(verified) => verified,
-        Err(error) => return error_to_json(&error, spelling).to_string(),
+        Err(error) => return refusal_to_text(&error, spelling),
     };
     let mut text = String::with_capacity(256);
     text.push(match key {
@@ -122,6 +117,69 @@ pub fn outcome_to_text(outcome: Result<Verified, Error>, spelling: Spelling) -> 
     text
 }
 
+/// The JSON of an error that a receiver can have, with the members that `error_to_json` gives those two
+/// kinds. Written by hand: the receiver's own module at the edge would carry a JSON library for it.
+pub fn refusal_to_text(error: &Error, spelling: Spelling) -> String {
+    let mut text = String::with_capacity(512);
+    let mut message = error.to_string();
+    text.push('{');
+    push_member(&mut text, "kind", Some(error.kind().name()));
+    push_member(&mut text, "code", Some(error.code()));
+    match error.kind() {
+        ErrorKind::InvalidInput(Some(input)) => {
+            let option = spelling.of(input.option());
+            message = message.replacen(input.option(), &option, 1);
+            push_member(&mut text, "option", Some(&option));
+            push_member(&mut text, "value", input.value());
+        }
+        ErrorKind::Signature(refused) => {
+            push_member(&mut text, "claim", refused.claim());
+            let seconds = refused.seconds().map_or_else(|| "null".to_owned(), |seconds| seconds.to_string());
+            let _ = write!(text, "\"seconds\":{seconds},");
+            push_member(&mut text, "difference", refused.difference().map(UrlDifference::as_str));
+        }
+        ErrorKind::InvalidInput(None)
+        | ErrorKind::Unauthorized
+        | ErrorKind::Forbidden
+        | ErrorKind::NotFound
+        | ErrorKind::Conflict(_)
+        | ErrorKind::TooLarge
+        | ErrorKind::Throttled
+        | ErrorKind::Unavailable
+        | ErrorKind::QuotaExceeded
+        | ErrorKind::HorizonExceeded
+        | ErrorKind::FeatureGated
+        | ErrorKind::Transport
+        | ErrorKind::Protocol => {}
+    }
+    push_member(&mut text, "message", Some(&message));
+    text.pop();
+    text.push('}');
+    text
+}
+
+fn push_member(text: &mut String, name: &str, value: Option<&str>) {
+    let _ = write!(text, "\"{name}\":");
+    let Some(value) = value else {
+        text.push_str("null,");
+        return;
+    };
+    text.push('"');
+    for letter in value.chars() {
+        match letter {
+            '"' | '\\' => {
+                text.push('\\');
+                text.push(letter);
+            }
+            control if control < ' ' => {
+                let _ = write!(text, "\\u{:04x}", u32::from(control));
+            }
+            plain => text.push(plain),
+        }
+    }
+    text.push_str("\",");
+}
+
 /// No number of a verified delivery is negative or longer than its column.
 fn push_digits<const WIDTH: usize>(text: &mut String, number: Option<i64>) {
     let mut digits = [b'-'; WIDTH];
@@ -136,47 +194,74 @@ fn push_digits<const WIDTH: usize>(text: &mut String, number: Option<i64>) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::Value;
 
     use super::*;
 
     const KEY: &str = "sig_this-is-not-a-real-signing-key-000000000000";
 
-    fn refuse(options: Value) -> (String, String) {
-        let error = receiver_from_json(options, Spelling::Camel).expect_err("illegal");
-        let json = error_to_json(&error, Spelling::Camel);
-        (
-            json["option"].as_str().expect("option").to_owned(),
-            json["message"].as_str().expect("text").to_owned(),
-        )
+    fn key(text: &str) -> Option<Secret> {
+        Some(Secret::new(text.to_owned()))
+    }
+
+    fn refuse(options: ReceiverOptions) -> Value {
+        let error = options.into_receiver().expect_err("illegal");
+        serde_json::from_str(&refusal_to_text(&error, Spelling::Camel)).expect("json")
     }
 
     #[test]
     fn a_receiver_is_made_from_options() {
-        let options = json!({"currentSigningKey": KEY, "nextSigningKey": null, "dialect": "qstash", "clockToleranceSeconds": 5});
-        let receiver = receiver_from_json(options, Spelling::Camel).expect("legal");
+        let options = ReceiverOptions {
+            current: key(KEY),
+            dialect: Some("qstash".to_owned()),
+            clock_tolerance: Some(5),
+            ..ReceiverOptions::default()
+        };
+        let receiver = options.into_receiver().expect("legal");
         assert_eq!((receiver.dialect(), receiver.clock_tolerance()), (Dialect::Qstash, 5));
     }
 
     #[test]
     fn a_refused_option_is_named_as_the_language_spells_it_and_keys_are_not_shown() {
+        let error = refuse(ReceiverOptions::default());
+        assert_eq!(error["option"], "currentSigningKey");
         assert_eq!(
-            refuse(json!({})),
-            ("currentSigningKey".to_owned(), "currentSigningKey is missing: pass it, or set the environment variable CHRONQ_CURRENT_SIGNING_KEY".to_owned())
+            error["message"],
+            "currentSigningKey is missing: pass it, or set the environment variable CHRONQ_CURRENT_SIGNING_KEY"
         );
-        let (option, message) = refuse(json!({"currentSigningKey": KEY, "nextSigningKey": 7}));
-        assert_eq!(
-            (option.as_str(), message.as_str()),
-            ("nextSigningKey", "nextSigningKey must be text, got a number")
-        );
-        for seconds in [json!(301), json!(-1), json!(0.5), json!("5")] {
-            let (option, message) =
-                refuse(json!({"currentSigningKey": KEY, "clockToleranceSeconds": seconds}));
-            assert_eq!(option, "clockToleranceSeconds");
-            assert!(message.starts_with("clockToleranceSeconds must be"), "{message}");
+        let error =
+            refuse(ReceiverOptions { current: key(KEY), next: key("short"), ..ReceiverOptions::default() });
+        assert_eq!((error["option"].as_str(), error["value"].as_str()), (Some("nextSigningKey"), None));
+        for seconds in [301, -1] {
+            let error = refuse(ReceiverOptions {
+                current: key(KEY),
+                clock_tolerance: Some(seconds),
+                ..ReceiverOptions::default()
+            });
+            assert_eq!(error["option"], "clockToleranceSeconds");
+            assert_eq!(error["value"], seconds.to_string());
         }
-        assert_eq!(refuse(json!({"currentSigningKey": KEY, "dialect": "jwt"})).0, "dialect");
-        assert_eq!(refuse(json!({"currentSigningKey": KEY, "clockTolerance": 5})).0, "clockTolerance");
+        let dialect = Some("a \"word\"\n".to_owned());
+        let error = refuse(ReceiverOptions { current: key(KEY), dialect, ..ReceiverOptions::default() });
+        assert_eq!(
+            (error["option"].as_str(), error["value"].as_str()),
+            (Some("dialect"), Some("a \"word\"\n"))
+        );
+    }
+
+    #[test]
+    fn a_refusal_says_what_the_general_form_says() {
+        let receiver = Receiver::new(KEY, None).expect("legal");
+        let delivery =
+            crate::signature::Delivery { signature: signature_value(2, ""), body: b"".into(), url: None };
+        for at in [1_700_000_000, -1] {
+            let error = receiver.verify(&delivery, at).expect_err("refused");
+            let general = super::super::error_to_json(&error, Spelling::Camel);
+            let brief: Value = serde_json::from_str(&refusal_to_text(&error, Spelling::Camel)).expect("json");
+            for (name, value) in brief.as_object().expect("object") {
+                assert_eq!(&general[name], value, "{name}");
+            }
+        }
     }
 
     #[test]
@@ -226,6 +311,6 @@ mod tests {
             (Some("SignatureError"), Some("signature_missing"))
         );
         assert_eq!(json["claim"], Value::Null);
-        assert!(json.as_object().is_some_and(|map| map.contains_key("difference")));
+        assert_eq!(json.as_object().map(|map| map.contains_key("difference")), Some(true));
     }
 }

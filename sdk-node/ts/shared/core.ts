@@ -77,7 +77,12 @@ export interface CoreClient {
 
 /** What a receiver needs of a core. */
 export interface ReceiverCore {
-  CoreReceiver: new (options: string) => CoreReceiver;
+  CoreReceiver: new (
+    current: string | null,
+    next: string | null,
+    dialect: string | null,
+    clockTolerance: number | null,
+  ) => CoreReceiver;
   signatureHeaders(): string[];
   /** Size of a body, in bytes, from which on the platform hashes faster than this core; null for never. */
   platformDigestFrom: number | null;

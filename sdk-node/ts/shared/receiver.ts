@@ -4,7 +4,7 @@ import { type Dialect, type KeyMatch } from "./contract.js";
 import { asking, type CorePending, type CoreReceiver, type ReceiverCore, Shape, type SplitReceiver } from "./core.js";
 import { variable } from "./environment.js";
 import { errorOf, type ErrorReport, invalidInput } from "./errors.js";
-import { convert, isWellFormed, joined, nameOfType, NO_BYTES, ordinaryBytes, toBytes, toJson, utf8 } from "./options.js";
+import { isWellFormed, joined, nameOfType, NO_BYTES, ordinaryBytes, toBytes, utf8 } from "./options.js";
 
 /** A delivery's raw body: before any parser. */
 export type RawBody = string | Uint8Array | ArrayBuffer | DataView;
@@ -114,16 +114,14 @@ export function receiverOn(core: ReceiverCore): ReceiverConstructor {
     readonly #dialect: Dialect;
 
     constructor(options?: ReceiverOptions | null) {
-      const given = withEnvironment(joined(options, {}));
-      for (const name of ["currentSigningKey", "nextSigningKey"]) {
-        convert(given, name, (key) => {
-          if (typeof key === "string") return key;
-          throw invalidInput(name, `${name} must be text, got ${nameOfType(key)}`);
-        });
-      }
-      const json = toJson(given);
-      this.#core = asking(() => new core.CoreReceiver(json));
-      this.#dialect = (given.dialect ?? "chronq") as Dialect;
+      const { currentSigningKey, nextSigningKey, dialect, clockToleranceSeconds, ...unknown } = withEnvironment(joined(options, {}));
+      for (const name of Object.keys(unknown)) throw invalidInput(name, `${name} is not an option of a receiver`);
+      const current = text("currentSigningKey", currentSigningKey);
+      const next = text("nextSigningKey", nextSigningKey);
+      const word = text("dialect", dialect);
+      const tolerance = seconds("clockToleranceSeconds", clockToleranceSeconds);
+      this.#core = asking(() => new core.CoreReceiver(current, next, word, tolerance));
+      this.#dialect = (word ?? "chronq") as Dialect;
     }
 
     get dialect(): Dialect {
@@ -198,7 +196,7 @@ function verifyUsual(receiver: CoreReceiver, delivery: Delivery): string | null 
     const { signature, url, body, now, clockToleranceSeconds } = delivery;
     if (typeof signature !== "string" || (clockToleranceSeconds ?? null) !== null) return null;
     if (typeof url !== "string" && (url ?? null) !== null) return null;
-    if (typeof now !== "number" && (now ?? null) !== null) return null;
+    if (!Number.isSafeInteger(now) && (now ?? null) !== null) return null;
     const bytes = typeof body === "string" ? encode(body) : ordinaryBytes(body);
     if (bytes === null) return null;
     return receiver.verifyBytes(signature, bytes, url ?? null, now ?? Math.floor(Date.now() / 1_000));
@@ -333,9 +331,20 @@ function read(given: object | null | undefined, name: string, unreadable?: symbo
   }
 }
 
+/** A number of seconds for the core, which has whole numbers alone. */
 function seconds(option: string, value: unknown): number | null {
-  if (value === null || typeof value === "number") return value;
-  throw invalidInput(option, `${option} must be a whole number of seconds, got ${nameOfType(value)}`);
+  if (value === null || value === undefined) return null;
+  if (Number.isSafeInteger(value)) return value as number;
+  const shown = typeof value === "number" ? String(value) : null;
+  throw invalidInput(option, `${option} must be a whole number of seconds, got ${shown ?? nameOfType(value)}`, shown);
+}
+
+/** A text for the core. Its value is not shown: it may be a key. */
+function text(option: string, value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  if (typeof value !== "string") throw invalidInput(option, `${option} must be text, got ${nameOfType(value)}`);
+  if (!isWellFormed(value)) throw invalidInput(option, `${option} must be text that has a UTF-8 form, got a lone surrogate`);
+  return value;
 }
 
 /** The shape of a header's value, and its text where it is one. */
