@@ -181,16 +181,35 @@ export function isWellFormed(text: string & { isWellFormed?(): boolean }): boole
   return text.isWellFormed ? text.isWellFormed() : !/\p{Surrogate}/u.test(text);
 }
 
+interface WritableBytes extends Uint8Array {
+  write(text: string, encoding: "utf8"): number;
+}
+
 interface NodeBuffer {
   from(text: string, encoding: "utf8"): Uint8Array;
+  allocUnsafeSlow(size: number): WritableBytes;
 }
 
 const encoder = new TextEncoder();
-const { Buffer } = globalThis as { Buffer?: NodeBuffer };
+const { Buffer } = globalThis as unknown as { Buffer?: NodeBuffer };
 
 /** The UTF-8 of a text that has one. Node's Buffer writes it faster than its TextEncoder. */
 export function utf8(text: string): Uint8Array {
   return Buffer === undefined ? encoder.encode(text) : Buffer.from(text, "utf8");
+}
+
+/** Texts up to here are written into memory that is kept: fresh memory costs as much as the writing. */
+const KEPT_BYTES = 4 * 1_048_576;
+let kept: WritableBytes | null = null;
+
+/** The same, valid until the next call: for what is read at once. */
+export function utf8AtOnce(text: string): Uint8Array {
+  // No character takes more than three bytes for each of its units.
+  if (Buffer === undefined || text.length < 1_024 || text.length * 3 > KEPT_BYTES) return utf8(text);
+  if (kept === null || kept.length < text.length * 3) {
+    kept = Buffer.allocUnsafeSlow(Math.min(KEPT_BYTES, text.length * 4));
+  }
+  return kept.subarray(0, kept.write(text, "utf8"));
 }
 
 /** The name of a value's type, for people; never its content. */

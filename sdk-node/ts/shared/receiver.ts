@@ -4,7 +4,7 @@ import { type Dialect, type KeyMatch } from "./contract.js";
 import { asking, type CorePending, type CoreReceiver, type ReceiverCore, Shape, type SplitReceiver } from "./core.js";
 import { variable } from "./environment.js";
 import { errorOf, type ErrorReport, invalidInput } from "./errors.js";
-import { isWellFormed, joined, nameOfType, NO_BYTES, ordinaryBytes, toBytes, utf8 } from "./options.js";
+import { isWellFormed, joined, nameOfType, NO_BYTES, ordinaryBytes, toBytes, utf8, utf8AtOnce } from "./options.js";
 
 /** A delivery's raw body: before any parser. */
 export type RawBody = string | Uint8Array | ArrayBuffer | DataView;
@@ -197,7 +197,7 @@ function verifyUsual(receiver: CoreReceiver, delivery: Delivery): string | null 
     if (typeof signature !== "string" || (clockToleranceSeconds ?? null) !== null) return null;
     if (typeof url !== "string" && (url ?? null) !== null) return null;
     if (!Number.isSafeInteger(now) && (now ?? null) !== null) return null;
-    const bytes = typeof body === "string" ? encode(body) : ordinaryBytes(body);
+    const bytes = typeof body === "string" ? encode(body, utf8AtOnce) : ordinaryBytes(body);
     if (bytes === null) return null;
     return receiver.verifyBytes(signature, bytes, url ?? null, now ?? Math.floor(Date.now() / 1_000));
   } catch {
@@ -229,8 +229,8 @@ function withEnvironment(options: Record<string, unknown>): Record<string, unkno
 }
 
 /** The UTF-8 of a text; null where it has none. */
-function encode(text: string): Uint8Array | null {
-  return isWellFormed(text) ? utf8(text) : null;
+function encode(text: string, write: (text: string) => Uint8Array): Uint8Array | null {
+  return isWellFormed(text) ? write(text) : null;
 }
 
 const UNREADABLE = "an object that cannot be read";
@@ -256,7 +256,7 @@ class Sorted {
 
   protected sortBody(body: unknown): void {
     if (typeof body === "string") {
-      const bytes = encode(body);
+      const bytes = encode(body, utf8);
       if (bytes === null) this.fault = "";
       else this.body = bytes;
       return;

@@ -3,8 +3,34 @@
 export * from "./errors.js";
 export * from "./contract.js";
 export type * from "./types.js";
-export type * from "./log.js";
-export type * from "./timers.js";
+export type {
+  AckOptions,
+  AckResult,
+  Log,
+  LogMessage,
+  PopOptions,
+  Popped,
+  PoppedMessage,
+} from "./log.js";
+export type {
+  Absent,
+  CancelResult,
+  Cancelled,
+  PeekedTimer,
+  Rescheduled,
+  ScheduleResult,
+  Scheduled,
+  SettleOptions,
+  Settled,
+  TimerBatchOptions,
+  TimerListOptions,
+  TimerOperation,
+  TimerOptions,
+  TimerResult,
+  TimerRow,
+  Timers,
+  TooLate,
+} from "./timers.js";
 export type { Bytes, CallOptions, Duration, HeaderOptions } from "./options.js";
 export type { Fetch } from "./driver.js";
 export type {

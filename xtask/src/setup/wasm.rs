@@ -19,11 +19,11 @@ struct Module {
 }
 
 const MODULES: [Module; 2] = [
-    Module { name: "full", features: &[], budget_bytes: 90 * 1_024 },
+    Module { name: "full", features: &[], budget_bytes: 220 * 1_024 },
     Module {
         name: "receiver",
         features: &["--no-default-features", "--features", "receiver"],
-        budget_bytes: 40 * 1_024,
+        budget_bytes: 52 * 1_024,
     },
 ];
 

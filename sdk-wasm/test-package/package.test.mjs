@@ -1,0 +1,78 @@
+// The package as users install it: packed, installed into tiny projects, and run in each runtime.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { build } from "esbuild";
+
+import { claimsFor, KEY, NOW, sign } from "../../sdk-node/test/suites/signing.mjs";
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const MODULES = join(ROOT, "node_modules");
+const folder = mkdtempSync(join(tmpdir(), "chronq-package-"));
+let tarball;
+
+before(() => {
+  execFileSync("npm", ["pack", "--pack-destination", folder], { cwd: ROOT, stdio: "ignore" });
+  tarball = join(folder, readdirSync(folder).find((name) => name.endsWith(".tgz")));
+  writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
+  execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", tarball], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+});
+after(() => rmSync(folder, { recursive: true }));
+
+const run = (program, ...args) =>
+  execFileSync(program, args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, DENO_NO_UPDATE_CHECK: "1", NO_COLOR: "1" } });
+
+function write(name, text) {
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+const NAMES = "{ Chronq, InvalidInput, Receiver, SIGNATURE_HEADER }";
+const USE = `
+const receiver = new Receiver({ currentSigningKey: ${JSON.stringify(KEY)} });
+const claims = receiver.verifySync({ signature: ${JSON.stringify(sign(claimsFor("x")))}, body: "x", now: ${NOW} });
+const client = new Chronq({ url: "http://127.0.0.1:9", token: "chronq_fake", retry: false });
+client.publish("https://app.example/", { retries: 101 }).catch((error) => {
+  if (error instanceof InvalidInput) console.log(claims.key, error.option, SIGNATURE_HEADER);
+});
+`;
+const ESM = `import ${NAMES} from "@chronq/edge";\n${USE}`;
+const SAID = "current retries chronq-signature\n";
+
+test("Node, as ESM", () => {
+  assert.equal(run(process.execPath, write("use.mjs", ESM)), SAID);
+});
+
+test("Node, required", () => {
+  assert.equal(run(process.execPath, write("use.cjs", `const ${NAMES} = require("@chronq/edge");\n${USE}`)), SAID);
+});
+
+test("every entry loads", () => {
+  const entries = ["", "/receiver", "/workers", "/hono", "/next", "/sveltekit"].map((path) => `@chronq/edge${path}`);
+  run(process.execPath, write("entries.mjs", entries.map((entry, index) => `import * as e${index} from "${entry}"; if (Object.keys(e${index}).length === 0) throw 0;`).join("\n")));
+});
+
+test("a bundle by esbuild for no runtime in particular", async () => {
+  const outfile = join(folder, "bundle.mjs");
+  await build({ entryPoints: [write("bundled.mjs", ESM)], bundle: true, platform: "neutral", format: "esm", conditions: ["import"], outfile, logLevel: "error" });
+  assert.equal(run(process.execPath, outfile), SAID);
+});
+
+for (const [runtime, args] of [["deno", ["run", "--allow-env", "--no-lock", "--node-modules-dir=manual"]], ["bun", ["run"]]]) {
+  const program = join(MODULES, ".bin", runtime);
+  test(runtime, { skip: !existsSync(program) }, () => {
+    assert.equal(run(program, ...args, write(`use.${runtime}.mjs`, ESM)), SAID);
+  });
+}
+
+test("publint and attw find nothing", () => {
+  run(process.execPath, join(MODULES, "publint/src/cli.js"), tarball, "--strict");
+  run(process.execPath, join(MODULES, "@arethetypeswrong/cli/dist/index.js"), tarball, "--no-color", "--profile", "esm-only");
+});
