@@ -29,8 +29,6 @@ export interface ErrorReport {
 
 /** The base of every error of this SDK. */
 export class ChronqError extends Error {
-  declare protected static readonly kind: string;
-
   /** What went wrong, in one word. */
   readonly code: ErrorCode | SignatureErrorCode;
   /** Status of the server's answer, where there was one. */
@@ -59,9 +57,11 @@ export class ChronqError extends Error {
 
   /** Compares by kind, so that the error of another copy of this package is recognised. */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    if (!Object.hasOwn(this, "kind")) return Function.prototype[Symbol.hasInstance].call(this, value);
+    // A class that a user derives is told apart as any other.
+    if (!Object.hasOwn(this, KIND)) return Function.prototype[Symbol.hasInstance].call(this, value);
+    const own = (this as unknown as Record<symbol, unknown>)[KIND];
     const kind = typeof value === "object" && value !== null ? (value as Record<symbol, unknown>)[KIND] : undefined;
-    return this === ChronqError || this.kind === "ChronqError" ? kind !== undefined : kind === this.kind;
+    return own === "ChronqError" ? kind !== undefined : kind === own;
   }
 }
 
@@ -163,7 +163,7 @@ const CLASSES = {
 };
 
 for (const [kind, errorClass] of Object.entries(CLASSES)) {
-  Object.defineProperty(errorClass, "kind", { value: kind });
+  Object.defineProperty(errorClass, KIND, { value: kind });
   // On the prototype: not an own property of every error, and safe from a minifier's new class names.
   Object.defineProperty(errorClass.prototype, "name", { value: kind, configurable: true, writable: true });
   Object.defineProperty(errorClass.prototype, KIND, { value: kind });
