@@ -1,4 +1,11 @@
-//! The public client (PyPI `queen-mq`) works against the server unchanged.
+//! The public client (`queen-mq` on `PyPI`) works against the server unchanged.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail loudly"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,12 @@
 //! The timers' routes, byte for byte (contract/timers.md).
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail loudly"
+)]
+
 mod timers_support;
 
 use serde_json::{Value, json};
@@ -111,8 +118,8 @@ async fn a_list_is_in_byte_order_without_payloads_and_tells_whether_there_is_mor
     assert!(all["rows"][0].get("payload").is_none() && all["rows"][0].get("found").is_none());
     let page = list("/api/v1/timers/q?limit=2&after=a").await.json();
     assert_eq!((&page["truncated"], &page["nextAfter"]), (&json!(true), &json!("b")));
-    let last = list("/api/v1/timers/q?limit=2&after=b").await.json();
-    assert_eq!((&last["truncated"], &last["nextAfter"]), (&json!(false), &Value::Null));
+    let end = list("/api/v1/timers/q?limit=2&after=b").await.json();
+    assert_eq!((&end["truncated"], &end["nextAfter"]), (&json!(false), &Value::Null));
     assert_eq!(list("/api/v1/timers/q?limit=0").await.json()["rows"].as_array().map(Vec::len), Some(1));
     assert_eq!(list("/api/v1/timers/q?limit=many").await.json()["rows"].as_array().map(Vec::len), Some(6));
 }

@@ -1,5 +1,12 @@
 //! Timers as a service: poison, tenants, encryption at rest, and several processes on one database.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail loudly"
+)]
+
 #[path = "support/postgres.rs"]
 mod postgres_server;
 mod timers_support;
@@ -40,7 +47,7 @@ async fn logged(api: &Api) -> HashMap<String, usize> {
         for message in messages.iter().filter(|message| message["createdAt"] != last) {
             *counts.entry(message["transactionId"].as_str().expect("txn").to_owned()).or_default() += 1;
         }
-        from = last.as_str().expect("instant").to_owned();
+        last.as_str().expect("instant").clone_into(&mut from);
     }
 }
 

@@ -1,5 +1,12 @@
 //! Timers in both stores: what every store must do, and a model that random calls are held to.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail loudly"
+)]
+
 #[path = "support/postgres.rs"]
 mod postgres_server;
 
@@ -21,6 +28,7 @@ use proptest::test_runner::{Config, TestRunner};
 use uuid::Uuid;
 
 const LEASE_US: i64 = 10_000_000;
+const LEASE: Duration = Duration::from_secs(10);
 
 async fn sqlite() -> Arc<dyn Store> {
     store::open(&DatabaseUrl::Memory, Role::Serve, Clock::new()).await.expect("opens")
@@ -128,7 +136,7 @@ async fn a_timer_is_claimed_once_until_its_lease_has_passed(store: Arc<dyn Store
     assert_eq!(first.timers.len(), 1);
     assert_eq!(store.claim_due_timers(10, LEASE_US).await.expect("claims").timers, []);
     assert_eq!(apply_one(&*store, put("k", 0).1).await, TimerStatus::TooLate);
-    store.clock().advance(Duration::from_micros(LEASE_US as u64));
+    store.clock().advance(LEASE);
     let again = store.claim_due_timers(10, LEASE_US).await.expect("claims");
     assert_eq!((again.timers.len(), again.timers[0].attempts), (1, 0));
 }
@@ -136,7 +144,7 @@ async fn a_timer_is_claimed_once_until_its_lease_has_passed(store: Arc<dyn Store
 async fn a_stale_claim_writes_nothing(store: Arc<dyn Store>) {
     apply(&*store, put("k", 0).1).await;
     let stale = store.claim_due_timers(10, LEASE_US).await.expect("claims");
-    store.clock().advance(Duration::from_micros(LEASE_US as u64));
+    store.clock().advance(LEASE);
     let fired = store.fire_timers(stale.token, vec![stale.timers[0].id]).await.expect("answers");
     assert_eq!((fired.lags_us.len(), fired.stale), (0, 1));
     let (version, call) = put("k", 0);
@@ -169,7 +177,7 @@ async fn frames_of_one_cycle_enter_a_partition_in_expiry_order(store: Arc<dyn St
 async fn a_failure_after_a_reschedule_is_history(store: Arc<dyn Store>) {
     apply(&*store, put("k", 0).1).await;
     let claim = store.claim_due_timers(10, LEASE_US).await.expect("claims");
-    store.clock().advance(Duration::from_micros(LEASE_US as u64));
+    store.clock().advance(LEASE);
     assert_eq!(apply_one(&*store, put("k", 60_000).1).await, TimerStatus::Rescheduled);
     let failure =
         TimerFailure { id: claim.timers[0].id, error: "late".into(), consequence: Consequence::DeadLetter };
@@ -179,15 +187,16 @@ async fn a_failure_after_a_reschedule_is_history(store: Arc<dyn Store>) {
 }
 
 async fn a_far_timer_is_claimed_when_its_time_comes(store: Arc<dyn Store>) {
-    const WEEK_MS: i64 = 604_800_000;
-    let (version, call) = put("k", WEEK_MS);
+    const WEEK: Duration = Duration::from_hours(168);
+    const MINUTE: Duration = Duration::from_mins(1);
+    let (version, call) = put("k", 604_800_000);
     apply(&*store, call).await;
     assert_eq!(store.claim_due_timers(10, LEASE_US).await.expect("claims").timers, []);
-    store.clock().advance(Duration::from_millis(WEEK_MS as u64 - 60_000));
+    store.clock().advance(WEEK.saturating_sub(MINUTE));
     assert_eq!(store.claim_due_timers(10, LEASE_US).await.expect("claims").timers, []);
     let next = store.next_timer_due().await.expect("reads").expect("near");
     assert!((0..=60_000_000).contains(&(next - store.clock().now_micros())), "{next}");
-    store.clock().advance(Duration::from_millis(60_000));
+    store.clock().advance(MINUTE);
     let claim = store.claim_due_timers(10, LEASE_US).await.expect("claims");
     store.fire_timers(claim.token, vec![claim.timers[0].id]).await.expect("fires");
     assert_eq!(logged(&*store).await, [version.to_string()]);
@@ -349,7 +358,7 @@ async fn live(store: &dyn Store, steps: Vec<Step>, seen_before: usize) -> usize 
     );
 
     // Everything that is still pending is delivered in the end, once.
-    store.clock().advance(Duration::from_secs(60));
+    store.clock().advance(Duration::from_mins(1));
     while !model.pending.is_empty() {
         let claim = store.claim_due_timers(10, LEASE_US).await.expect("claims");
         assert!(!claim.timers.is_empty(), "{:?} are pending and never claimed", model.pending);

@@ -1,6 +1,5 @@
 //! A server in this process, asked through its router.
 #![allow(dead_code, reason = "each test binary uses its part")]
-#![expect(clippy::allow_attributes, reason = "what is unused differs from binary to binary")]
 
 use axum::body::Body;
 use chronq_server::config::{Config, Mode};
@@ -11,37 +10,37 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 /// A schedule of key `key` on queue `q` with txn `txn-key` and payload `{"n":1}`.
-pub fn schedule(key: &str, delay_ms: i64) -> Value {
+pub(crate) fn schedule(key: &str, delay_ms: i64) -> Value {
     json!({"op": "schedule", "queue": "q", "timerKey": key, "delayMs": delay_ms,
            "txn": format!("txn-{key}"), "payload": "eyJuIjoxfQ=="})
 }
 
-pub struct Api {
-    pub server: Running,
+pub(crate) struct Api {
+    pub(crate) server: Running,
     token: String,
 }
 
-pub struct Answer {
-    pub status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     headers: HeaderMap,
     body: Vec<u8>,
 }
 
 impl Answer {
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.body.clone()).expect("text")
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().expect("text"))
     }
 
     /// The keys of the object, in the order of the wire.
-    pub fn keys(&self) -> Vec<String> {
+    pub(crate) fn keys(&self) -> Vec<String> {
         struct Keys(Vec<String>);
         impl<'de> serde::Deserialize<'de> for Keys {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -67,11 +66,11 @@ impl Answer {
 }
 
 impl Api {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_with(|_| {}).await
     }
 
-    pub async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+    pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::for_tests();
         config.mode = Mode::Dev;
         change(&mut config);
@@ -79,7 +78,7 @@ impl Api {
         Self { server, token: chronq_server::dev::TOKEN.to_owned() }
     }
 
-    pub async fn call(&self, token: &str, method: Method, path: &str, body: Vec<u8>) -> Answer {
+    pub(crate) async fn call(&self, token: &str, method: Method, path: &str, body: Vec<u8>) -> Answer {
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -93,43 +92,43 @@ impl Api {
         Answer { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.call(&self.token, Method::GET, path, Vec::new()).await
     }
 
-    pub async fn get_as(&self, token: &str, path: &str) -> Answer {
+    pub(crate) async fn get_as(&self, token: &str, path: &str) -> Answer {
         self.call(token, Method::GET, path, Vec::new()).await
     }
 
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.call(&self.token, Method::DELETE, path, Vec::new()).await
     }
 
-    pub async fn put(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Answer {
         self.call(&self.token, Method::PUT, path, body.to_string().into_bytes()).await
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.post_text(path, &body.to_string()).await
     }
 
-    pub async fn post_text(&self, path: &str, body: &str) -> Answer {
+    pub(crate) async fn post_text(&self, path: &str, body: &str) -> Answer {
         self.call(&self.token, Method::POST, path, body.as_bytes().to_vec()).await
     }
 
     /// The results of a call that is served.
-    pub async fn apply(&self, operations: Value) -> Vec<Value> {
+    pub(crate) async fn apply(&self, operations: Value) -> Vec<Value> {
         let answer = self.post("/api/v1/timers", &json!({ "operations": operations })).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
         answer.json()["results"].as_array().expect("results").clone()
     }
 
-    pub async fn until_claimed(&self, path: &str) {
+    pub(crate) async fn until_claimed(&self, path: &str) {
         self.until(|peek| peek["claimed"] == json!(true), path).await;
     }
 
     /// Looks until it is so: there is no signal for what a sweeper does between two commits.
-    pub async fn until(&self, is_so: impl Fn(&Value) -> bool, path: &str) {
+    pub(crate) async fn until(&self, is_so: impl Fn(&Value) -> bool, path: &str) {
         for _ in 0..2_000 {
             if is_so(&self.get(path).await.json()) {
                 return;
