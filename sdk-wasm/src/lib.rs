@@ -4,6 +4,11 @@
 //! Everything crosses as text, numbers and bytes. What cannot go on throws the JSON of the core's
 //! error as a text. The feature `client`, on by default, is left out of the receiver's own module.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "wasm-bindgen hands lists and optional texts over by value"
+)]
+
 #[cfg(feature = "client")]
 mod client;
 mod receiver;
