@@ -325,7 +325,9 @@ impl Stage<'_> {
         let mut came: Vec<Value> = book.requests().split_off(seen);
         self.books[position].2 = seen + came.len();
         if let Some(sabotage) = self.sabotage {
-            came.iter_mut().for_each(|request| sabotage.delivery(to, request));
+            for request in &mut came {
+                sabotage.delivery(to, request);
+            }
         }
         let wanted = self.variables.fill(&Value::Array(expect.to_vec()))?;
         if let Some(url) = signed_for {
