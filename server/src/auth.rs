@@ -87,7 +87,7 @@ impl TokenHasher {
     pub fn new(key: &[u8]) -> Self {
         // HMAC takes a key of any length; a long one is hashed first.
         let keyed = Hmac::<Sha256>::new_from_slice(key);
-        Self(keyed.unwrap_or_else(|_| Hmac::new(&Default::default())))
+        Self(keyed.unwrap_or_else(|_| Hmac::new(&hmac::digest::array::Array::default())))
     }
 
     /// The keyed hash of a token.

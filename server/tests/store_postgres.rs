@@ -1,5 +1,7 @@
 //! Several processes on one Postgres.
 
+#![expect(clippy::expect_used, clippy::panic, reason = "a test's helper fails the test")]
+
 #[path = "support/postgres.rs"]
 mod postgres;
 

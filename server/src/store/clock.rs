@@ -87,14 +87,14 @@ mod tests {
     fn clones_move_together() {
         let clock = Clock::new();
         let before = clock.now_ms();
-        clock.clone().advance(Duration::from_secs(7 * 86_400));
+        clock.clone().advance(Duration::from_hours(7 * 24));
         assert!(clock.now_ms() - before >= 7 * 86_400_000);
     }
 
     #[tokio::test]
     async fn a_sleeper_wakes_when_the_clock_is_moved_past_its_instant() {
         let clock = Clock::new();
-        let week = Duration::from_secs(7 * 86_400);
+        let week = Duration::from_hours(7 * 24);
         let instant = clock.now_ms() + 7 * 86_400_000;
         let sleeper = tokio::spawn({
             let clock = clock.clone();

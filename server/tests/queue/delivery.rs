@@ -87,7 +87,7 @@ async fn eight_kibibytes_of_an_answer_are_kept_and_the_connection_is_dropped_pas
 async fn sixteen_kibibytes_of_headers_are_kept() {
     let server = start().await;
     let receiver = RawReceiver::start().await;
-    let lines: String = (0..40).map(|n| format!("x-{n}: {}\r\n", "v".repeat(1_000))).collect();
+    let lines = (0..40).map(|n| format!("x-{n}: {}", "v".repeat(1_000))).collect::<Vec<_>>().join("\r\n") + "\r\n";
     let answer = format!("HTTP/1.1 200 OK\r\n{lines}content-length: 2\r\n\r\nok");
     let url = receiver.url("/");
     let (published, _) = tokio::join!(publish(&server, &url, &[], "x"), receiver.take(answer.as_bytes()));
@@ -268,13 +268,13 @@ async fn header_wins_over_queue_setting_and_that_over_the_default_option_by_opti
 #[tokio::test]
 async fn everything_published_under_load_is_delivered_once_while_nothing_fails() {
     let server = start().await;
-    let mut publishes = tokio::task::JoinSet::new();
+    let mut tasks = tokio::task::JoinSet::new();
     let server = std::sync::Arc::new(server);
     for n in 0..300 {
         let server = server.clone();
-        publishes.spawn(async move { publish_to(&server, "a", &[], &n.to_string()).await.id() });
+        tasks.spawn(async move { publish_to(&server, "a", &[], &n.to_string()).await.id() });
     }
-    let published: BTreeSet<String> = publishes.join_all().await.into_iter().collect();
+    let published: BTreeSet<String> = tasks.join_all().await.into_iter().collect();
     let requests = received(&server, "a", 300).await;
     let delivered: BTreeSet<String> =
         requests.iter().map(|request| request.header("chronq-message-id").expect("id").to_owned()).collect();

@@ -19,6 +19,7 @@ mod support;
 use chronq_server::config::Database;
 
 /// The store that these tests run on.
+#[expect(clippy::unused_async, reason = "the same tests wait for a database on Postgres")]
 async fn database() -> Database {
     Database::Memory
 }

@@ -1,6 +1,6 @@
 //! Publishes one message and waits until it was delivered.
 //!
-//! Wants CHRONQ_URL and CHRONQ_TOKEN; the destination is the one argument.
+//! Wants `CHRONQ_URL` and `CHRONQ_TOKEN`; the destination is the one argument.
 
 use std::time::Duration;
 

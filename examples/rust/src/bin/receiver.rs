@@ -1,6 +1,6 @@
 //! A receiver: verifies every delivery before it looks at it.
 //!
-//! Wants CHRONQ_CURRENT_SIGNING_KEY, CHRONQ_NEXT_SIGNING_KEY (optional), and PUBLIC_URL: what was
+//! Wants `CHRONQ_CURRENT_SIGNING_KEY`, `CHRONQ_NEXT_SIGNING_KEY` (optional), and `PUBLIC_URL`: what was
 //! published to, which is not what a request's Host header says.
 
 use std::sync::Arc;

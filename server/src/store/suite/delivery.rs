@@ -53,7 +53,7 @@ pub(crate) async fn options_fall_back_to_the_queue_and_then_to_the_default(store
         retry_limit: Some(9),
         retry_delay: Some(Duration::from_secs(42)),
         expire: Some(Duration::from_secs(777)),
-        max_delay: Some(Duration::from_secs(60)),
+        max_delay: Some(Duration::from_mins(1)),
         backoff: Some(false),
         ..QueueSettings::default()
     };

@@ -7,7 +7,7 @@ use crate::store::types::message::DeduplicationKey;
 
 pub(crate) async fn finished_messages_go_after_keep_completed(store: Fresh) {
     let settings =
-        QueueSettings { keep_completed: Some(Duration::from_secs(60)), ..QueueSettings::default() };
+        QueueSettings { keep_completed: Some(Duration::from_mins(1)), ..QueueSettings::default() };
     store.put_queue(name("brief"), settings).await.expect("puts");
     let labelled = NewMessage { labels: vec!["orders".to_owned()], ..message("brief") };
     let brief = finished(&store, labelled, AttemptVerdict::Completed).await;
@@ -23,7 +23,7 @@ pub(crate) async fn finished_messages_go_after_keep_completed(store: Fresh) {
 }
 
 pub(crate) async fn waiting_messages_go_after_keep_queued_past_their_due_instant(store: Fresh) {
-    let settings = QueueSettings { keep_queued: Some(Duration::from_secs(60)), ..QueueSettings::default() };
+    let settings = QueueSettings { keep_queued: Some(Duration::from_mins(1)), ..QueueSettings::default() };
     store.put_queue(name("brief"), settings).await.expect("puts");
     let due = publish(&store, message("brief")).await;
     let delayed = publish(&store, NewMessage { due: later(100_000), ..message("brief") }).await;
