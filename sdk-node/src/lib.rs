@@ -4,6 +4,8 @@
 //! Everything crosses as text, numbers and bytes. What cannot go on throws an error whose message is
 //! the JSON of the core's error.
 
+#![expect(clippy::needless_pass_by_value, reason = "Node-API hands texts over by value")]
+
 mod client;
 mod receiver;
 mod text;

@@ -45,7 +45,6 @@ impl CoreReceiver {
 
     /// One delivery, by the value of its signature header.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "an options object would cost more than the HMAC")]
     pub fn verify(
         &self,
         shape: u8,
@@ -66,7 +65,6 @@ impl CoreReceiver {
 
     /// One delivery, by those of its headers that matter: names and values in turn, one shape each.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "an options object would cost more than the HMAC")]
     pub fn verify_headers(
         &self,
         headers: Vec<String>,

@@ -12,6 +12,7 @@ use napi::{Result, Status, ValueType, sys};
 const INLINE: usize = 1_024;
 
 /// A text, or `null`.
+#[expect(clippy::large_enum_variant, reason = "the room in place is what spares the allocation")]
 pub enum Text {
     /// In place.
     Short([u8; INLINE], usize),

@@ -200,6 +200,7 @@ mod tests {
 
     const KEY: &str = "sig_this-is-not-a-real-signing-key-000000000000";
 
+    #[expect(clippy::unnecessary_wraps, reason = "it stands where a key may be absent")]
     fn key(text: &str) -> Option<Secret> {
         Some(Secret::new(text.to_owned()))
     }

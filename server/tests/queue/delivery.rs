@@ -87,7 +87,8 @@ async fn eight_kibibytes_of_an_answer_are_kept_and_the_connection_is_dropped_pas
 async fn sixteen_kibibytes_of_headers_are_kept() {
     let server = start().await;
     let receiver = RawReceiver::start().await;
-    let lines = (0..40).map(|n| format!("x-{n}: {}", "v".repeat(1_000))).collect::<Vec<_>>().join("\r\n") + "\r\n";
+    let lines =
+        (0..40).map(|n| format!("x-{n}: {}", "v".repeat(1_000))).collect::<Vec<_>>().join("\r\n") + "\r\n";
     let answer = format!("HTTP/1.1 200 OK\r\n{lines}content-length: 2\r\n\r\nok");
     let url = receiver.url("/");
     let (published, _) = tokio::join!(publish(&server, &url, &[], "x"), receiver.take(answer.as_bytes()));

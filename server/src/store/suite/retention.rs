@@ -6,8 +6,7 @@ use super::*;
 use crate::store::types::message::DeduplicationKey;
 
 pub(crate) async fn finished_messages_go_after_keep_completed(store: Fresh) {
-    let settings =
-        QueueSettings { keep_completed: Some(Duration::from_mins(1)), ..QueueSettings::default() };
+    let settings = QueueSettings { keep_completed: Some(Duration::from_mins(1)), ..QueueSettings::default() };
     store.put_queue(name("brief"), settings).await.expect("puts");
     let labelled = NewMessage { labels: vec!["orders".to_owned()], ..message("brief") };
     let brief = finished(&store, labelled, AttemptVerdict::Completed).await;
