@@ -85,7 +85,6 @@ impl CoreReceiver {
         outcome_to_text(self.0.verify(delivery, moment(now, tolerance)), SPELLING)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the arguments of the method above")]
     fn by_headers(
         &self,
         headers: &[String],
