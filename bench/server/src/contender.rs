@@ -8,6 +8,18 @@ use tokio::process::{Child, Command};
 
 use crate::{Options, Outcome};
 
+/// Obviously not a secret: what the ceiling and pg-boss sign under.
+pub(crate) const SIGNING_KEY: &str = "sig_bench-key-not-a-secret-bench-key-not-a-secret";
+
+/// What the command line prints on a database.
+async fn administer(options: &Options, database: &str, arguments: &[&str]) -> Outcome<serde_json::Value> {
+    let output =
+        Command::new(&options.chronq).args(arguments).args(["--database-url", database]).output().await?;
+    serde_json::from_slice(&output.stdout).map_err(|error| {
+        format!("chronq {}: {error}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr)).into()
+    })
+}
+
 /// Which one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -39,40 +51,30 @@ pub(crate) struct Contender {
 }
 
 impl Contender {
-    /// The key under which `chronq dev` signs; the other contenders are made to sign under it too.
-    pub(crate) async fn development_key(options: &Options) -> Outcome<String> {
-        let contender = Self::start(Kind::Sqlite, options, "").await?;
-        let key = contender.signing_key.clone();
-        contender.stop().await?;
-        Ok(key)
-    }
-
-    pub(crate) async fn start(kind: Kind, options: &Options, signing_key: &str) -> Outcome<Self> {
+    pub(crate) async fn start(kind: Kind, options: &Options) -> Outcome<Self> {
         let data = TempDir::new()?;
-        let mut command = match kind {
-            Kind::Sqlite | Kind::Postgres => {
+        let embedded = format!("sqlite:{}", data.path().join("chronq.db").display());
+        let database = match (kind, &options.postgres) {
+            (Kind::Sqlite, _) => embedded,
+            (Kind::Postgres | Kind::PgBoss, Some(url)) => url.clone(),
+            (Kind::Postgres | Kind::PgBoss, None) => {
+                return Err("Postgres is measured with --postgres".into());
+            }
+        };
+        let mut command = match (kind, &options.node, &options.pg_boss) {
+            (Kind::Sqlite | Kind::Postgres, ..) => {
                 let mut command = Command::new(&options.chronq);
-                command.args(["dev", "--listen", "127.0.0.1:0", "--exit-with-parent"]);
-                match (kind, &options.postgres) {
-                    (Kind::Postgres, Some(url)) => command.args(["--database-url", url]),
-                    _ => command.arg("--data").arg(data.path()),
-                };
+                command.args(["serve", "--listen", "127.0.0.1:0", "--exit-with-parent"]);
+                command.args(["--database-url", &database]);
                 command
             }
-            Kind::PgBoss => {
-                let (Some(node), Some(folder), Some(url)) =
-                    (&options.node, &options.pg_boss, &options.postgres)
-                else {
-                    return Err("pg-boss needs --node, --pg-boss and --postgres".into());
-                };
+            (Kind::PgBoss, Some(node), Some(folder)) => {
                 let mut command = Command::new(node);
-                command
-                    .arg("service.mjs")
-                    .current_dir(folder)
-                    .env("DATABASE_URL", url)
-                    .env("SIGNING_KEY", signing_key);
+                command.arg("service.mjs").current_dir(folder).env("DATABASE_URL", &database);
+                command.env("SIGNING_KEY", SIGNING_KEY);
                 command
             }
+            (Kind::PgBoss, ..) => return Err("pg-boss is measured with --node and --pg-boss".into()),
         };
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn()?;
@@ -81,11 +83,32 @@ impl Contender {
         BufReader::new(stdout).read_line(&mut line).await?;
         let ready: serde_json::Value = serde_json::from_str(&line)
             .map_err(|error| format!("{} did not say that it is ready: {error}: {line}", kind.name()))?;
-        let text = |name: &str| ready[name].as_str().map(str::to_owned).unwrap_or_default();
-        let (base, token, signing_key) = (text("url"), text("token"), text("signingKey"));
-        let contender = Self { kind, child, base, token, signing_key, _data: data };
+        let base = ready["url"].as_str().ok_or("the ready line has no url")?.to_owned();
+        let mut contender = Self {
+            kind,
+            child,
+            base,
+            token: String::new(),
+            signing_key: SIGNING_KEY.to_owned(),
+            _data: data,
+        };
+        if kind != Kind::PgBoss {
+            let made =
+                administer(options, &database, &["token", "create", "--name", "bench", "--level", "admin"]);
+            let token = made.await?["token"].as_str().map(str::to_owned);
+            contender.token = token.ok_or("no token was made")?;
+            let keys = administer(options, &database, &["keys", "list"]).await?;
+            let signing = keys.as_array().into_iter().flatten().find(|key| key["state"] == "signing");
+            let key = signing.and_then(|key| key["key"].as_str()).ok_or("no key signs")?;
+            key.clone_into(&mut contender.signing_key);
+        }
         contender.open_wide().await?;
         Ok(contender)
+    }
+
+    /// The key that its deliveries are signed under.
+    pub(crate) fn signing_key(&self) -> &str {
+        &self.signing_key
     }
 
     /// Lets the default queue deliver as much at once as a queue may.

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::contender::Contender;
+use crate::contender::{Contender, SIGNING_KEY};
 use crate::receiver::Tally;
 use crate::{Outcome, rate};
 
@@ -138,14 +138,10 @@ pub(crate) async fn publish_batches(contender: &Contender, destination: &str, co
 }
 
 /// Signed requests a second that a bare hyper client brings to the receiver: no store, no queue.
-pub(crate) async fn signed_ceiling(
-    destination: &str,
-    key: &str,
-    count: usize,
-    tally: &Arc<Tally>,
-) -> Outcome<f64> {
+pub(crate) async fn signed_ceiling(destination: &str, count: usize, tally: &Arc<Tally>) -> Outcome<f64> {
     const CONNECTIONS: usize = 32;
     tally.reset();
+    tally.trust(SIGNING_KEY)?;
     let authority = destination.trim_start_matches("http://").trim_end_matches("/hook").to_owned();
     let next = Arc::new(AtomicUsize::new(0));
     let started = Instant::now();
@@ -153,7 +149,6 @@ pub(crate) async fn signed_ceiling(
     for _ in 0..CONNECTIONS {
         let mut connection = connect(&authority).await?;
         let (next, authority, destination) = (Arc::clone(&next), authority.clone(), destination.to_owned());
-        let key = key.to_owned();
         tasks.spawn(async move {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
@@ -163,7 +158,7 @@ pub(crate) async fn signed_ceiling(
                 let body = body(number);
                 let request = Request::post("/hook")
                     .header("host", &authority)
-                    .header(headers::SIGNATURE, sign(&key, &destination, body.as_bytes(), number))
+                    .header(headers::SIGNATURE, sign(&destination, body.as_bytes(), number))
                     .header(headers::MESSAGE_ID, format!("ceiling-{number}"))
                     .body(Full::new(Bytes::from(body)))?;
                 send(&mut connection, request).await?;
@@ -178,7 +173,7 @@ pub(crate) async fn signed_ceiling(
 }
 
 /// A token as the contract has it.
-fn sign(key: &str, destination: &str, body: &[u8], number: usize) -> String {
+fn sign(destination: &str, body: &[u8], number: usize) -> String {
     use base64::Engine;
     use hmac::{Hmac, KeyInit, Mac};
     use sha2::{Digest, Sha256};
@@ -191,7 +186,7 @@ fn sign(key: &str, destination: &str, body: &[u8], number: usize) -> String {
     let signed =
         format!("{}.{}", encode(br#"{"alg":"HS256","typ":"JWT"}"#), encode(claims.to_string().as_bytes()));
     // HMAC takes keys of any length.
-    let Ok(mut keyed) = Hmac::<Sha256>::new_from_slice(key.as_bytes()) else { return String::new() };
+    let Ok(mut keyed) = Hmac::<Sha256>::new_from_slice(SIGNING_KEY.as_bytes()) else { return String::new() };
     keyed.update(signed.as_bytes());
     format!("{signed}.{}", encode(&keyed.finalize().into_bytes()))
 }

@@ -63,17 +63,16 @@ fn main() -> ExitCode {
 }
 
 async fn run(options: &Options) -> Outcome<()> {
-    let key = Contender::development_key(options).await?;
     let tally = Arc::new(Tally::default());
-    let address = receiver::start(Arc::clone(&tally), &key).await?;
+    let address = receiver::start(Arc::clone(&tally)).await?;
     let destination = format!("http://{address}/hook");
     let mut table = Table::default();
     for round in 1..=options.rounds {
         eprintln!("round {round} of {}", options.rounds);
-        let ceiling = load::signed_ceiling(&destination, &key, options.messages, &tally).await?;
+        let ceiling = load::signed_ceiling(&destination, options.messages, &tally).await?;
         table.add("ceiling: bare signed hyper", "single", ceiling);
         for kind in kinds(options) {
-            measure(options, kind, &key, &destination, &tally, &mut table).await?;
+            measure(options, kind, &destination, &tally, &mut table).await?;
         }
     }
     report::machine();
@@ -95,12 +94,12 @@ fn kinds(options: &Options) -> Vec<Kind> {
 async fn measure(
     options: &Options,
     kind: Kind,
-    key: &str,
     destination: &str,
     tally: &Arc<Tally>,
     table: &mut Table,
 ) -> Outcome<()> {
-    let contender = Contender::start(kind, options, key).await?;
+    let contender = Contender::start(kind, options).await?;
+    tally.trust(contender.signing_key())?;
     let count = if kind == Kind::PgBoss { options.messages / 5 } else { options.messages };
     let name = kind.name();
 

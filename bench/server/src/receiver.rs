@@ -23,6 +23,7 @@ use crate::Outcome;
 /// What was received since the last reset.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
+    receiver: Mutex<Option<Arc<Receiver>>>,
     seen: Mutex<Seen>,
     refused: AtomicUsize,
     changed: Notify,
@@ -35,6 +36,17 @@ struct Seen {
 }
 
 impl Tally {
+    /// From now on deliveries are signed under this key.
+    pub(crate) fn trust(&self, key: &str) -> Outcome<()> {
+        let receiver = Arc::new(Receiver::new(key, None)?);
+        *self.receiver.lock().unwrap_or_else(PoisonError::into_inner) = Some(receiver);
+        Ok(())
+    }
+
+    fn receiver(&self) -> Option<Arc<Receiver>> {
+        self.receiver.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(crate) fn reset(&self) {
         *self.lock() = Seen::default();
     }
@@ -77,17 +89,16 @@ impl Tally {
 }
 
 /// Listens on a free port of the loopback.
-pub(crate) async fn start(tally: Arc<Tally>, key: &str) -> Outcome<SocketAddr> {
+pub(crate) async fn start(tally: Arc<Tally>) -> Outcome<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    let receiver = Arc::new(Receiver::new(key, None)?);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let (tally, receiver) = (Arc::clone(&tally), Arc::clone(&receiver));
+            let tally = Arc::clone(&tally);
             // Small answers on a fast network: Nagle would only add waits.
             let _ = stream.set_nodelay(true);
             tokio::spawn(async move {
-                let service = service_fn(|request| answer(request, &tally, &receiver));
+                let service = service_fn(|request| answer(request, &tally));
                 let _ = hyper::server::conn::http1::Builder::new()
                     .serve_connection(TokioIo::new(stream), service)
                     .await;
@@ -97,11 +108,7 @@ pub(crate) async fn start(tally: Arc<Tally>, key: &str) -> Outcome<SocketAddr> {
     Ok(address)
 }
 
-async fn answer(
-    request: Request<Incoming>,
-    tally: &Tally,
-    receiver: &Receiver,
-) -> Result<Response<Empty<Bytes>>, Infallible> {
+async fn answer(request: Request<Incoming>, tally: &Tally) -> Result<Response<Empty<Bytes>>, Infallible> {
     let text =
         |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (signature, id) = (text(headers::SIGNATURE), text(headers::MESSAGE_ID));
@@ -109,9 +116,10 @@ async fn answer(
         request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let delivery = Delivery { signature: signature.as_deref().into(), body: Body::Raw(&body), url: None };
-    let verified = receiver.verify(&delivery, i64::try_from(now).unwrap_or_default());
+    let receiver = tally.receiver();
+    let verified = receiver.and_then(|receiver| receiver.verify(&delivery, i64::try_from(now).ok()?).ok());
     let mut response = Response::new(Empty::new());
-    if let (Ok(_), Some(id)) = (verified, id) {
+    if let (Some(_), Some(id)) = (verified, id) {
         tally.count(id);
     } else {
         tally.refused.fetch_add(1, Ordering::Relaxed);

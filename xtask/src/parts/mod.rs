@@ -136,13 +136,15 @@ impl Part {
 
 /// The crates whose Rust tests run, with the features that their tests need. The bindings are tested
 /// from their languages.
-const TESTED: [&str; 10] = [
+const TESTED: [&str; 12] = [
     "--package",
     "chronq",
     "--package",
     "chronq-server",
     "--package",
     "chronq-conformance",
+    "--package",
+    "chronq-examples",
     "--package",
     "xtask",
     "--features",
