@@ -69,7 +69,7 @@ macro_rules! settings {
 
 settings! {
     Listen, "listen", "CHRONQ_LISTEN", "listen", false,
-        "Address and port to listen on; port 0 takes a free one [127.0.0.1:7460]";
+        "Address and port to listen on; port 0 takes a free one (default 127.0.0.1:7460)";
     DatabaseUrl, "database_url", "CHRONQ_DATABASE_URL", "database-url", true,
         "sqlite:PATH or postgres://…";
     Egress, "egress", "CHRONQ_EGRESS", "egress", false,
@@ -77,37 +77,37 @@ settings! {
     EgressAllow, "egress_allow", "CHRONQ_EGRESS_ALLOW", "egress-allow", false,
         "Further networks that may be dialled, as CIDRs";
     ShutdownGrace, "shutdown_grace", "CHRONQ_SHUTDOWN_GRACE", "shutdown-grace", false,
-        "How long a shutdown waits for what is in flight [30s]";
+        "How long a shutdown waits for what is in flight (default 30s)";
     HeaderTimeout, "header_timeout", "CHRONQ_HEADER_TIMEOUT", "header-timeout", false,
-        "How long a client may take to send a request's head [10s]";
+        "How long a client may take to send a request's head (default 10s)";
     Tenancy, "tenancy", "CHRONQ_TENANCY", "tenancy", false,
-        "Tell tenants apart, each with its plan [false]";
+        "Tell tenants apart, each with its plan (default false)";
     DataKey, "data_key", "CHRONQ_DATA_KEY", "data-key", true,
         "Keys that seal payloads at rest: ID:BASE64[,ID:BASE64…]";
     Sweeper, "sweeper", "QUEEN_SWEEPER", "sweeper", false,
-        "Whether this process fires timers [true]";
+        "Whether this process fires timers (default true)";
     SweeperMinSleepMs, "sweeper_min_sleep_ms", "QUEEN_SWEEPER_MIN_SLEEP_MS", "sweeper-min-sleep-ms", false,
-        "Shortest pause of the sweeper [5]";
+        "Shortest pause of the sweeper (default 5)";
     SweeperMaxSleepMs, "sweeper_max_sleep_ms", "QUEEN_SWEEPER_MAX_SLEEP_MS", "sweeper-max-sleep-ms", false,
-        "Longest pause of the sweeper [1000]";
+        "Longest pause of the sweeper (default 1000)";
     SweeperLeaseMs, "sweeper_lease_ms", "QUEEN_SWEEPER_LEASE_MS", "sweeper-lease-ms", false,
-        "How long a claimed timer is its sweeper's [30000]";
+        "How long a claimed timer is its sweeper's (default 30000)";
     SweeperClaimBatch, "sweeper_claim_batch", "QUEEN_SWEEPER_CLAIM_BATCH", "sweeper-claim-batch", false,
-        "Most timers claimed at once [200]";
+        "Most timers claimed at once (default 200)";
     SweeperMaxAttempts, "sweeper_max_attempts", "QUEEN_SWEEPER_MAX_ATTEMPTS", "sweeper-max-attempts", false,
-        "Failed fires before a timer is a dead letter [5]";
+        "Failed fires before a timer is a dead letter (default 5)";
     SweeperBackoffMinMs, "sweeper_backoff_min_ms", "QUEEN_SWEEPER_BACKOFF_MIN_MS", "sweeper-backoff-min-ms", false,
-        "First wait after a failed fire [1000]";
+        "First wait after a failed fire (default 1000)";
     SweeperBackoffMaxMs, "sweeper_backoff_max_ms", "QUEEN_SWEEPER_BACKOFF_MAX_MS", "sweeper-backoff-max-ms", false,
-        "Longest wait after a failed fire [60000]";
+        "Longest wait after a failed fire (default 60000)";
     SweeperTransientBackoffMs, "sweeper_transient_backoff_ms", "QUEEN_SWEEPER_TRANSIENT_BACKOFF_MS", "sweeper-transient-backoff-ms", false,
-        "Wait after a fire that failed by a passing trouble [1000]";
+        "Wait after a fire that failed by a passing trouble (default 1000)";
     TimersMaxPayloadBytes, "timers_max_payload_bytes", "QUEEN_TIMERS_MAX_PAYLOAD_BYTES", "timers-max-payload-bytes", false,
-        "Largest decoded payload of a timer [1048576]";
+        "Largest decoded payload of a timer (default 1048576)";
     TimersMaxHorizonS, "timers_max_horizon_s", "QUEEN_TIMERS_MAX_HORIZON_S", "timers-max-horizon-s", false,
-        "Farthest instant a timer can be set to, in seconds [7776000]";
+        "Farthest instant a timer can be set to, in seconds (default 7776000)";
     TimersMaxOpsPerCall, "timers_max_ops_per_call", "QUEEN_TIMERS_MAX_OPS_PER_CALL", "timers-max-ops-per-call", false,
-        "Most operations in one timer call [256]";
+        "Most operations in one timer call (default 256)";
 }
 
 /// How many slips of the hand make one variable's name of another's.
