@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use crate::command::{Failure, Run};
+use crate::parts::TESTED;
 use crate::postgres::Postgres;
 use crate::setup::node;
 use crate::setup::python::Venv;
@@ -35,10 +36,11 @@ impl Context {
         once(&self.venv, crate::setup::python::prepare)
     }
 
-    /// The server's binary, built in the dev profile.
+    /// The server's binary, built in the dev profile together with all that is tested: another choice of
+    /// crates would mean other features, and so another build of every dependency.
     pub(crate) fn server(&self) -> Result<&PathBuf, Failure> {
         once(&self.server, || {
-            Run::new(workspace::cargo()).args(["build", "--locked", "--package", "chronq-server"]).run()?;
+            Run::new(workspace::cargo()).args(["build", "--locked"]).args(TESTED).run()?;
             Ok(workspace::built("chronq"))
         })
     }

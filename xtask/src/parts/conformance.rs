@@ -17,7 +17,6 @@ pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
     context.edge_package()?;
     // The signature vectors are the oracle's, to the byte.
     Run::new(venv.program("python")).args(["conformance/oracle/vectors.py", "--check"]).run()?;
-    Run::new(workspace::cargo()).args(["build", "--locked", "--package", "chronq-conformance"]).run()?;
     let runner = || {
         Run::new(workspace::built("chronq-conformance"))
             .env("CHRONQ_PYTHON", venv.program("python"))

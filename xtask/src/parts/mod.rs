@@ -136,7 +136,7 @@ impl Part {
 
 /// The crates whose Rust tests run, with the features that their tests need. The bindings are tested
 /// from their languages.
-const TESTED: [&str; 12] = [
+pub(crate) const TESTED: [&str; 12] = [
     "--package",
     "chronq",
     "--package",
