@@ -26,12 +26,17 @@ def test_ctrl_c_ends_a_blocking_call(fake: FakeServer, client: Chronq) -> None:
         assert hold.asked.wait(10)
         os.kill(os.getpid(), signal.SIGINT)
 
+    # A shell starts its background jobs with SIGINT ignored, and Python leaves that as it finds it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        client.queues.list()
-    hold.released.set()
-    thread.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            client.queues.list()
+    finally:
+        hold.released.set()
+        thread.join()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_client_made_before_a_fork_may_be_used_after_it(fake: FakeServer) -> None:

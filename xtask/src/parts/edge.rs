@@ -14,6 +14,8 @@ pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
         return Ok(nothing);
     }
     let server = context.server()?;
+    // The types of the two packages are held against each other.
+    context.node_package()?;
     context.edge_package()?;
     let package = workspace::at("sdk-wasm");
     for script in SCRIPTS.into_iter().filter(|script| node::has_script(&package, script)) {
