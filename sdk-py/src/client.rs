@@ -10,6 +10,7 @@ use chronq::client::Client;
 use pyo3::prelude::*;
 use serde_json::Value;
 
+use crate::awaitable::awaitable;
 use crate::errors::raised;
 use crate::runtime::runtime;
 
@@ -42,7 +43,7 @@ impl PyClient {
 
     /// Makes a call; other threads run meanwhile, and Ctrl-C ends it.
     fn call(&self, py: Python<'_>, name: &str, options: &str) -> PyResult<Outcome> {
-        let (call, runtime) = match read(name, options).and_then(|call| Ok((call, runtime()?))) {
+        let (call, runtime) = match read(name, options).and_then(|call| Ok((call, runtime(py)?))) {
             Ok(ready) => ready,
             Err(error) => return Ok(failed(&error)),
         };
@@ -75,14 +76,11 @@ impl PyClient {
 
     /// Makes a call in the running event loop; cancelling the awaitable cancels it.
     fn call_async<'py>(&self, py: Python<'py>, name: &str, options: &str) -> PyResult<Bound<'py, PyAny>> {
-        let ready = read(name, options).and_then(|call| Ok((call, runtime()?)));
+        // Raised in the caller: there is nothing to wait for.
+        let ready = read(name, options).and_then(|call| Ok((call, runtime(py)?)));
+        let (call, runtime) = ready.map_err(|error| raised(py, &error))?;
         let client = self.client.clone();
-        let call = match ready {
-            Ok((call, _)) => call,
-            // Raised in the caller: there is nothing to wait for.
-            Err(error) => return Err(raised(py, &error)),
-        };
-        pyo3_async_runtimes::tokio::future_into_py(py, async move { Ok(outcome(client.execute(call).await)) })
+        awaitable(py, runtime, async move { outcome(client.execute(call).await) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The native half of the Python package: it converts arguments, calls the core and converts the answer.
 //! Users import the hand-written package `chronq` in front of it.
 
+mod awaitable;
 mod claims;
 mod client;
 mod delivery;

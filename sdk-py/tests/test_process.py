@@ -39,6 +39,22 @@ def test_ctrl_c_ends_a_blocking_call(fake: FakeServer, client: Chronq) -> None:
         signal.signal(signal.SIGINT, before)
 
 
+def test_a_process_may_end_right_after_an_awaited_call(fake: FakeServer) -> None:
+    fake.handle(lambda _: Answer(200, []))
+    program = """
+        import asyncio, sys
+        from chronq import AsyncChronq
+        async def main():
+            async with AsyncChronq(sys.argv[1], sys.argv[2]) as client:
+                await client.queues.list()
+        asyncio.run(main())
+    """
+    # Once is luck: the thread that brought the answer and the ending interpreter are in a race.
+    for _ in range(25):
+        done = run(program, fake.url, TOKEN)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_client_made_before_a_fork_may_be_used_after_it(fake: FakeServer) -> None:
     fake.handle(lambda _: Answer(200, []))
     program = """
