@@ -81,12 +81,12 @@ export const DIALECTS = [
 export type Dialect = (typeof DIALECTS)[number];
 
 /** Every KeyMatch, in the order of the contract. */
-export const KEY_MATCHS = [
+export const KEY_MATCHES = [
   "current",
   "next",
 ] as const;
 /** The signing key that produced a signature. */
-export type KeyMatch = (typeof KEY_MATCHS)[number];
+export type KeyMatch = (typeof KEY_MATCHES)[number];
 
 /** Every UrlDifference, in the order of the contract. */
 export const URL_DIFFERENCES = [

@@ -44,7 +44,7 @@ fn constant_name(name: &str) -> String {
         }
         text.extend(letter.to_uppercase());
     }
-    text.push_str(if text.ends_with('S') { "ES" } else { "S" });
+    text.push_str(if text.ends_with('S') || text.ends_with("CH") { "ES" } else { "S" });
     text
 }
 
