@@ -1,7 +1,7 @@
 //! What the parts of one running server share.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::auth::Credentials;
 use crate::config::{Config, Database, Mode};
@@ -86,6 +86,16 @@ pub(crate) async fn open_store(database: &Database, role: Role) -> Result<Arc<dy
 impl AppState {
     pub(crate) fn new(app: App) -> Self {
         Self(Arc::new(app))
+    }
+
+    /// A handle that does not keep the server alive.
+    pub(crate) fn downgrade(&self) -> Weak<App> {
+        Arc::downgrade(&self.0)
+    }
+
+    /// The server behind such a handle, while it lives.
+    pub(crate) fn upgrade(app: &Weak<App>) -> Option<Self> {
+        app.upgrade().map(Self)
     }
 
     /// Starts the loops; each is supervised and ends with the server.

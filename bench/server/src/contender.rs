@@ -20,6 +20,18 @@ async fn administer(options: &Options, database: &str, arguments: &[&str]) -> Ou
     })
 }
 
+/// An admin token, made before the server starts, so that it knows it.
+async fn make_token(options: &Options, database: &str) -> Outcome<String> {
+    let migrated =
+        Command::new(&options.chronq).args(["migrate", "--database-url", database]).output().await?;
+    if !migrated.status.success() {
+        return Err(format!("chronq migrate: {}", String::from_utf8_lossy(&migrated.stderr)).into());
+    }
+    let made =
+        administer(options, database, &["token", "create", "--name", "bench", "--level", "admin"]).await?;
+    Ok(made["token"].as_str().ok_or("no token was made")?.to_owned())
+}
+
 /// Which one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -61,6 +73,10 @@ impl Contender {
                 return Err("Postgres is measured with --postgres".into());
             }
         };
+        let token = match kind {
+            Kind::Sqlite | Kind::Postgres => Some(make_token(options, &database).await?),
+            Kind::PgBoss => None,
+        };
         let mut command = match (kind, &options.node, &options.pg_boss) {
             (Kind::Sqlite | Kind::Postgres, ..) => {
                 let mut command = Command::new(&options.chronq);
@@ -69,7 +85,7 @@ impl Contender {
                 command
             }
             (Kind::PgBoss, Some(node), Some(folder)) => {
-                let mut command = Command::new(node);
+                let mut command = Command::new(node.canonicalize()?);
                 command.arg("service.mjs").current_dir(folder).env("DATABASE_URL", &database);
                 command.env("SIGNING_KEY", SIGNING_KEY);
                 command
@@ -92,11 +108,8 @@ impl Contender {
             signing_key: SIGNING_KEY.to_owned(),
             _data: data,
         };
-        if kind != Kind::PgBoss {
-            let made =
-                administer(options, &database, &["token", "create", "--name", "bench", "--level", "admin"]);
-            let token = made.await?["token"].as_str().map(str::to_owned);
-            contender.token = token.ok_or("no token was made")?;
+        if let Some(token) = token {
+            contender.token = token;
             let keys = administer(options, &database, &["keys", "list"]).await?;
             let signing = keys.as_array().into_iter().flatten().find(|key| key["state"] == "signing");
             let key = signing.and_then(|key| key["key"].as_str()).ok_or("no key signs")?;

@@ -7,18 +7,21 @@ mod attempt;
 mod callback;
 mod decide;
 mod engine;
+mod ready;
 mod rescuer;
 mod settler;
 mod slots;
 
-pub use slots::Reservation;
+use std::sync::{Arc, OnceLock};
+
 use tokio::sync::watch;
 
 use crate::metrics::instance::{self, AttemptOutcome};
 use crate::state::AppState;
+use crate::store::front::{Publisher, Settler};
 use crate::store::types::claim::{AttemptVerdict, Claimed};
-use settler::Settler;
-use slots::{Slot, Slots};
+use ready::Ready;
+use slots::{Reservation, Slot, Slots};
 
 /// How long a claim holds beyond its attempt's own bound: the time to settle in, milliseconds.
 pub const LEASE_MS: u64 = 15_000;
@@ -27,17 +30,22 @@ pub const LEASE_MS: u64 = 15_000;
 #[derive(Debug, Default)]
 pub struct Engine {
     slots: Slots,
-    settler: Settler,
+    publisher: OnceLock<Publisher>,
+    settler: OnceLock<Settler>,
     callbacks: callback::Callbacks,
     unsettled: watch::Sender<usize>,
 }
 
 impl Engine {
-    /// Reserves up to `wanted` deliveries of a queue, so that messages which are due at once can be
-    /// taken over from their own `enqueue` without being read again. None are given while older
-    /// messages of the queue wait: those go first.
-    pub fn reserve(&self, queue: &chronq::Name, wanted: usize) -> Reservation {
-        self.slots.reserve_for_publish(queue, wanted)
+    /// Commits publishes together. What is due at once and has a place is delivered without being read
+    /// again; none has while older messages of its queue wait: those go first.
+    pub(crate) fn publisher(&self, state: &AppState) -> &Publisher {
+        self.publisher.get_or_init(|| Publisher::start(Arc::clone(&state.store), Some(Ready::of(state))))
+    }
+
+    /// Commits settlements together.
+    fn settler(&self, state: &AppState) -> &Settler {
+        self.settler.get_or_init(|| Settler::start(Arc::clone(&state.store)))
     }
 
     /// Deliveries in flight or reserved.
@@ -67,7 +75,7 @@ pub(crate) fn start(state: &AppState) {
 
 /// Makes the attempts of claimed messages, each in its reserved place; what was reserved and not
 /// needed is given back.
-pub(crate) fn deliver(state: &AppState, mut places: Reservation, claimed: Vec<Claimed>) {
+fn deliver(state: &AppState, mut places: Reservation, claimed: Vec<Claimed>) {
     for message in claimed {
         // A store that hands over more than was reserved would be wrong, but the message must not wait
         // for its lease to pass.
@@ -108,7 +116,7 @@ async fn deliver_one(state: &AppState, slot: Slot, message: Claimed) {
     let verdict = decide::decide(&message, &attempt, decide::wall_ms(), decide::jitter());
     instance::attempt(outcome(verdict), attempt.duration);
     let response = attempt.kept();
-    let settled = state.engine.settler.settle(state, &message, response.clone(), verdict).await;
+    let settled = settler::settle(state, &message, response.clone(), verdict).await;
     callback::after(state, &message, &response, verdict, settled);
 }
 

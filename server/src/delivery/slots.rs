@@ -128,7 +128,7 @@ impl Slots {
 
 /// Places that are reserved and not yet used; given back when dropped.
 #[derive(Debug)]
-pub struct Reservation {
+pub(super) struct Reservation {
     slots: Slots,
     queue: Name,
     count: usize,
@@ -136,13 +136,23 @@ pub struct Reservation {
 
 impl Reservation {
     /// The queue they are of.
-    pub fn queue(&self) -> &Name {
+    pub(super) fn queue(&self) -> &Name {
         &self.queue
     }
 
     /// How many.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.count
+    }
+
+    /// Places that are taken already, by [`Self::keep`].
+    pub(super) fn held(slots: &Slots, queue: &Name, count: usize) -> Self {
+        Self { slots: slots.clone(), queue: queue.clone(), count }
+    }
+
+    /// Keeps the places taken beyond this value's end; answers how many they are.
+    pub(super) fn keep(mut self) -> usize {
+        std::mem::take(&mut self.count)
     }
 
     /// One of them.

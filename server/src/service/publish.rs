@@ -1,7 +1,5 @@
 //! Publishing: one message, a batch, or one copy for each endpoint of a group.
 
-use std::collections::HashMap;
-
 use chronq::batch::{Batch, EntryError, EntryResult};
 use chronq::contract::{Method, headers};
 use chronq::group::{PublishToGroup, PublishedCopy};
@@ -9,14 +7,12 @@ use chronq::publish::{Content, Publish, PublishOptions, Published};
 use chronq::{Destination, MessageId, Name};
 
 use super::Refusal;
-use crate::delivery;
 use crate::metrics::instance;
 use crate::state::AppState;
+use crate::store::StoreError;
 use crate::store::types::Headers;
-use crate::store::types::claim::Claimed;
-use crate::store::types::message::{DeduplicationKey, Due, Enqueued, HandOver, NewMessage};
+use crate::store::types::message::{DeduplicationKey, Due, Enqueued, NewMessage};
 use crate::store::types::queue::duration_ms;
-use crate::store::{StoreError, StoreResult};
 
 /// Publishes one message. What this answers is committed.
 ///
@@ -182,46 +178,15 @@ fn published(outcome: Option<Enqueued>, asked: &Name) -> Result<Published, Refus
     Ok(Published { message_id: MessageId::new(id.to_string())?, queue, deduplicated })
 }
 
-/// Commits messages, and delivers at once what is due and has a place. Runs to its end also where
-/// the publisher hangs up: a place that was reserved, and a message that was claimed with it, must
-/// not be forgotten.
+/// Commits messages together with what is published at the same time; what is due and has a place is
+/// delivered at once. It is carried through also where the publisher hangs up.
 async fn enqueue(state: &AppState, messages: Vec<NewMessage>) -> Result<Vec<Enqueued>, Refusal> {
-    let state = state.clone();
-    let work = tokio::spawn(async move { enqueue_to_the_end(&state, messages).await });
-    match work.await {
-        Ok(done) => Ok(done?),
-        Err(error) => Err(StoreError::Internal(format!("a publish died: {error}")).into()),
-    }
-}
-
-async fn enqueue_to_the_end(state: &AppState, messages: Vec<NewMessage>) -> StoreResult<Vec<Enqueued>> {
-    let mut wanted: HashMap<&Name, usize> = HashMap::new();
-    for message in messages.iter().filter(|message| message.due == Due::Now) {
-        *wanted.entry(&message.queue).or_default() += 1;
-    }
-    let mut places: Vec<_> = wanted
-        .into_iter()
-        .map(|(queue, count)| state.engine.reserve(queue, count))
-        .filter(|places| places.count() > 0)
-        .collect();
-    let hand_over = HandOver {
-        places: places.iter().map(|places| (places.queue().clone(), places.count())).collect(),
-        lease_ms: delivery::LEASE_MS,
-    };
-    let answer = state.store.enqueue(messages, hand_over).await?;
-    let queued = answer.outcomes.iter().filter(|outcome| matches!(outcome, Enqueued::Queued { .. })).count();
-    let duplicates =
-        answer.outcomes.iter().filter(|outcome| matches!(outcome, Enqueued::Duplicate { .. })).count();
+    let outcomes = state.engine.publisher(state).publish(messages).await?;
+    let count = |wanted: fn(&Enqueued) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count();
+    let queued = count(|outcome| matches!(outcome, Enqueued::Queued { .. }));
+    let duplicates = count(|outcome| matches!(outcome, Enqueued::Duplicate { .. }));
     instance::published(queued as u64, duplicates as u64);
-    let mut claimed: HashMap<Name, Vec<Claimed>> = HashMap::new();
-    for message in answer.claimed {
-        claimed.entry(message.queue.clone()).or_default().push(message);
-    }
-    for places in places.drain(..) {
-        let taken = claimed.remove(places.queue()).unwrap_or_default();
-        delivery::deliver(state, places, taken);
-    }
-    Ok(answer.outcomes)
+    Ok(outcomes)
 }
 
 #[cfg(test)]

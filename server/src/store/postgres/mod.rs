@@ -69,7 +69,9 @@ impl PostgresStore {
     pub(crate) async fn open(url: &str, clock: Clock) -> Result<Self, OpenError> {
         let options = PgConnectOptions::from_str(url)
             .map_err(|_| OpenError::BadUrl("postgres://…".to_owned()))?
-            .application_name("chronq");
+            .application_name("chronq")
+            // Every statement here is short: compiling one would take longer than running it.
+            .options([("jit", "off")]);
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(ACQUIRE_TIMEOUT)
