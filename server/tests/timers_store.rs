@@ -57,6 +57,8 @@ on_both! {
     a_call_over_quota_writes_nothing_and_its_own_cancels_free_no_room,
     a_timer_is_claimed_once_until_its_lease_has_passed,
     a_stale_claim_writes_nothing,
+    a_timer_whose_claim_went_stale_is_claimed_again,
+    entries_that_are_out_of_date_hide_no_due_timer,
     frames_of_one_cycle_enter_a_partition_in_expiry_order,
     a_failure_after_a_reschedule_is_history,
     a_far_timer_is_claimed_when_its_time_comes,
@@ -155,6 +157,33 @@ async fn a_stale_claim_writes_nothing(store: Arc<dyn Store>) {
     let fired = store.fire_timers(claim.token, vec![claim.timers[0].id]).await.expect("fires");
     assert_eq!((fired.lags_us.len(), fired.stale), (1, 0));
     assert_eq!(logged(&*store).await, [version.to_string()]);
+}
+
+async fn a_timer_whose_claim_went_stale_is_claimed_again(store: Arc<dyn Store>) {
+    let (version, call) = put("k", 0);
+    apply(&*store, call).await;
+    let slow = store.claim_due_timers(10, LEASE_US).await.expect("claims");
+    store.clock().advance(LEASE);
+    let fired = store.fire_timers(slow.token, vec![slow.timers[0].id]).await.expect("answers");
+    assert_eq!((fired.lags_us.len(), fired.stale), (0, 1));
+    let again = store.claim_due_timers(10, LEASE_US).await.expect("claims");
+    assert_eq!((again.timers.len(), again.timers[0].attempts), (1, 0));
+    store.fire_timers(again.token, vec![again.timers[0].id]).await.expect("fires");
+    assert_eq!(logged(&*store).await, [version.to_string()]);
+}
+
+async fn entries_that_are_out_of_date_hide_no_due_timer(store: Arc<dyn Store>) {
+    // From the first claim on, a near timer is known in memory as well.
+    assert_eq!(store.claim_due_timers(1, LEASE_US).await.expect("claims").timers, []);
+    for key in ["a", "b", "c"] {
+        apply(&*store, put(key, -1_000).1).await;
+    }
+    for key in ["a", "b", "c"] {
+        assert_eq!(apply_one(&*store, put(key, 60_000).1).await, TimerStatus::Rescheduled);
+    }
+    apply(&*store, put("due", 0).1).await;
+    let claim = store.claim_due_timers(1, LEASE_US).await.expect("claims");
+    assert_eq!(claim.timers.iter().map(|timer| timer.timer_key.as_str()).collect::<Vec<_>>(), ["due"]);
 }
 
 async fn frames_of_one_cycle_enter_a_partition_in_expiry_order(store: Arc<dyn Store>) {

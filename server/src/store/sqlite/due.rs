@@ -78,6 +78,12 @@ impl DueSoon {
         [load, due, back].into_iter().flatten().min()
     }
 
+    /// Whether an entry is due, or the lease of a claim has passed.
+    pub(super) fn any_due(&self, now_us: UnixMicros) -> bool {
+        let lost = self.in_flight.values().any(|(until_us, _)| *until_us <= now_us);
+        lost || self.heap.peek().is_some_and(|Reverse((next_us, _))| *next_us <= now_us)
+    }
+
     /// Up to `limit` entries that are due, oldest first.
     pub(super) fn take(&mut self, now_us: UnixMicros, limit: usize) -> Vec<(UnixMicros, i64)> {
         self.take_back(now_us);

@@ -91,6 +91,41 @@ impl SqliteStore {
             }
         }
     }
+
+    /// Claims the timers of up to `limit` due entries, as far as their rows agree. Entries leave the
+    /// heap on the writer's thread alone, so that a transaction that fails brings them back.
+    async fn claim_entries(&self, limit: u32, lease_us: i64) -> StoreResult<TimerClaim> {
+        let token = Uuid::now_v7();
+        if !self.timers.due().any_due(self.clock.now_micros()) {
+            return Ok(TimerClaim { token, until_us: 0, timers: Vec::new(), full: false });
+        }
+        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        let (memory, clock) = (self.timers.clone(), self.clock.clone());
+        self.write(move |writing| {
+            let now_us = clock.now_micros();
+            let until_us = now_us.saturating_add(lease_us);
+            let entries = memory.due().take(now_us, most);
+            let back = (memory.clone(), entries.clone());
+            writing.on_rollback(move || {
+                let (memory, entries) = back;
+                for (next_us, id) in entries {
+                    memory.due().add(id, next_us);
+                }
+            });
+            let claimed =
+                timers::claim(writing.connection, now_us, &entries, token, until_us).map_err(failure)?;
+            let ids = claimed.timers.iter().map(|timer| timer.id).collect();
+            writing.on_commit(move || {
+                let mut due = memory.due();
+                due.claimed(token, until_us, ids);
+                for (id, next_us) in claimed.later {
+                    due.add(id, next_us);
+                }
+            });
+            Ok(TimerClaim { token, until_us, timers: claimed.timers, full: entries.len() == most })
+        })
+        .await
+    }
 }
 
 #[async_trait]
@@ -134,37 +169,13 @@ impl TimerStore for SqliteStore {
 
     async fn claim_due_timers(&self, limit: u32, lease_us: i64) -> StoreResult<TimerClaim> {
         self.load_due().await?;
-        let token = Uuid::now_v7();
-        let most = usize::try_from(limit).unwrap_or(usize::MAX);
-        let entries = self.timers.due().take(self.clock.now_micros(), most);
-        let full = entries.len() == most;
-        if entries.is_empty() {
-            return Ok(TimerClaim { token, until_us: 0, timers: Vec::new(), full: false });
+        loop {
+            let claim = self.claim_entries(limit, lease_us).await?;
+            // Entries are hints: where all of them were out of date, the next ones are looked at.
+            if !claim.timers.is_empty() || !claim.full {
+                return Ok(claim);
+            }
         }
-        let (memory, clock) = (self.timers.clone(), self.clock.clone());
-        self.write(move |writing| {
-            let now_us = clock.now_micros();
-            let until_us = now_us.saturating_add(lease_us);
-            let back = (memory.clone(), entries.clone());
-            writing.on_rollback(move || {
-                let (memory, entries) = back;
-                for (next_us, id) in entries {
-                    memory.due().add(id, next_us);
-                }
-            });
-            let claimed =
-                timers::claim(writing.connection, now_us, &entries, token, until_us).map_err(failure)?;
-            let ids = claimed.timers.iter().map(|timer| timer.id).collect();
-            writing.on_commit(move || {
-                let mut due = memory.due();
-                due.claimed(token, until_us, ids);
-                for (id, next_us) in claimed.later {
-                    due.add(id, next_us);
-                }
-            });
-            Ok(TimerClaim { token, until_us, timers: claimed.timers, full })
-        })
-        .await
     }
 
     async fn fire_timers(&self, token: Uuid, ids: Vec<i64>) -> Result<TimersFired, FireFailed> {
@@ -174,11 +185,12 @@ impl TimerStore for SqliteStore {
         let told = Arc::clone(&class);
         let fired = self
             .write(move |writing| {
-                let fired = timers::fire(writing.connection, clock.now_micros(), token, &ids)
+                let (fired, ended) = timers::fire(writing.connection, clock.now_micros(), token, &ids)
                     .inspect_err(|error| _ = told.set(class_of(error)))
                     .map_err(failure)?;
                 memory.announce(writing);
-                writing.on_commit(move || memory.due().ended(token, &ids));
+                // A stale one stays in flight: that is how it comes back once its lease has passed.
+                writing.on_commit(move || memory.due().ended(token, &ended));
                 Ok(fired)
             })
             .await;

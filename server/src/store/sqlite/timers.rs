@@ -357,13 +357,14 @@ pub(super) fn claim(
     Ok(claimed)
 }
 
-/// Appends the frames of timers whose claim holds, in expiry order, and deletes the timers.
+/// Appends the frames of timers whose claim holds, in expiry order, and deletes the timers; answers
+/// their ids too.
 pub(super) fn fire(
     conn: &Connection,
     now_us: UnixMicros,
     token: Uuid,
     ids: &[i64],
-) -> rusqlite::Result<TimersFired> {
+) -> rusqlite::Result<(TimersFired, Vec<i64>)> {
     struct Held {
         id: i64,
         due_us: UnixMicros,
@@ -403,10 +404,11 @@ pub(super) fn fire(
     for (tenant, removed) in fired {
         count(conn, &tenant, 0, removed, 0)?;
     }
-    Ok(TimersFired {
+    let fired = TimersFired {
         lags_us: held.iter().map(|timer| now_us - timer.due_us).collect(),
         stale: ids.len() - held.len(),
-    })
+    };
+    Ok((fired, held.into_iter().map(|timer| timer.id).collect()))
 }
 
 /// Ends claims on timers that could not be fired; answers the dead letters and the new entries.
