@@ -15,6 +15,7 @@ mod publish;
 mod queues;
 mod robustness;
 mod support;
+mod tls;
 
 use chronq_server::config::Database;
 

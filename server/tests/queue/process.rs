@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// A `chronq dev` of its own; killed when dropped.
-struct Dev {
+pub(crate) struct Dev {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<std::process::ChildStdout>,
@@ -16,9 +16,14 @@ struct Dev {
 
 impl Dev {
     fn start(arguments: &[&str]) -> Self {
+        Self::start_in(arguments, &[])
+    }
+
+    pub(crate) fn start_in(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_chronq"))
             .args(["dev", "--listen", "127.0.0.1:0"])
             .args(arguments)
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -36,7 +41,7 @@ impl Dev {
         self.ready["url"].as_str().expect("url")
     }
 
-    fn call(&self, method: &str, path: &str, headers: &str, body: &str) -> Value {
+    pub(crate) fn call(&self, method: &str, path: &str, headers: &str, body: &str) -> Value {
         use std::io::Write;
         let address = self.url().strip_prefix("http://").expect("http");
         let mut stream = std::net::TcpStream::connect(address).expect("connect");
@@ -53,7 +58,7 @@ impl Dev {
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error} in {answer:?}"))
     }
 
-    fn publish(&self, destination: &str, headers: &str) -> String {
+    pub(crate) fn publish(&self, destination: &str, headers: &str) -> String {
         let answer = self.call("POST", &format!("/v2/publish/{destination}"), headers, "x");
         answer["messageId"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
@@ -85,7 +90,7 @@ impl Drop for Dev {
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = ask() {
@@ -155,64 +160,6 @@ fn what_was_in_flight_when_the_process_was_killed_is_attempted_again() {
     until("the settlement", || {
         (second.call("GET", &format!("/v2/messages/{id}"), "", "")["state"] == "completed").then_some(())
     });
-}
-
-#[test]
-fn nothing_acknowledged_is_lost_when_the_process_is_killed_under_load() {
-    let folder = tempfile::tempdir().expect("folder");
-    let data = folder.path().to_str().expect("utf-8");
-    let receiver = Dev::start(&[]);
-    let inbox = format!("{}/dev/inbox/a", receiver.url());
-    let mut acknowledged = Vec::new();
-    for round in 0..3 {
-        let mut server = Dev::start(&["--data", data]);
-        let address = server.url().strip_prefix("http://").expect("http").to_owned();
-        let publishers: Vec<_> = (0..4)
-            .map(|_| {
-                let (address, inbox) = (address.clone(), inbox.clone());
-                std::thread::spawn(move || publish_until_refused(&address, &inbox))
-            })
-            .collect();
-        // Somewhere in the middle of it, at another instant each time.
-        let enough = 20 * (round + 1);
-        until("some deliveries", || {
-            let all = receiver.call("GET", "/dev/inbox/a/requests", "", "");
-            all.as_array().filter(|all| all.len() >= acknowledged.len() + enough).map(|_| ())
-        });
-        server.signal("-KILL");
-        server.exit_code(PATIENCE);
-        for publisher in publishers {
-            acknowledged.extend(publisher.join().expect("a publisher"));
-        }
-    }
-    let _server = Dev::start(&["--data", data]);
-    until("the delivery of everything acknowledged", || {
-        let all = receiver.call("GET", "/dev/inbox/a/requests", "", "").to_string();
-        acknowledged.iter().all(|id| all.contains(id.as_str())).then_some(())
-    });
-}
-
-/// Publishes one message after another until the server is gone; the ids that were answered.
-fn publish_until_refused(address: &str, inbox: &str) -> Vec<String> {
-    use std::io::Write;
-    let mut ids = Vec::new();
-    let request = format!(
-        "POST /v2/publish/{inbox} HTTP/1.1\r\nhost: t\r\nconnection: close\r\nauthorization: Bearer {}\r\ncontent-length: 1\r\n\r\nx",
-        chronq_server::dev::TOKEN
-    );
-    loop {
-        let mut answer = String::new();
-        let sent = std::net::TcpStream::connect(address).and_then(|mut stream| {
-            stream.write_all(request.as_bytes())?;
-            stream.read_to_string(&mut answer)
-        });
-        if sent.is_err() || !answer.starts_with("HTTP/1.1 200") {
-            return ids;
-        }
-        let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
-        let Ok(body) = serde_json::from_str::<Value>(body) else { return ids };
-        ids.push(body["messageId"].as_str().expect("an id").to_owned());
-    }
 }
 
 #[test]
