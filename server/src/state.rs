@@ -101,10 +101,10 @@ impl AppState {
     /// Starts the loops; each is supervised and ends with the server.
     pub(crate) fn start_background(&self) {
         crate::metrics::instance::install();
-        let wake = Arc::clone(&self.timers.wake);
-        self.store.on_timer_put(Arc::new(move |due_us| wake.timer_put(due_us)));
         self.supervise("timers", crate::timers::keep_known);
         if self.config.timers.sweeper {
+            let wake = Arc::clone(&self.timers.wake);
+            self.store.on_timer_put(Arc::new(move |due_us| wake.timer_put(due_us)));
             self.supervise("sweeper", crate::timers::sweep);
         }
         self.supervise("refresh", crate::refresh::run);

@@ -283,7 +283,8 @@ pub trait TimerStore: Send + Sync {
     async fn fail_timers(&self, token: Uuid, failures: Vec<TimerFailure>) -> StoreResult<u64>;
     /// When the next timer is due, as far as this process can tell; `None` where it cannot see one.
     async fn next_timer_due(&self) -> StoreResult<Option<UnixMicros>>;
-    /// Called with the instant whenever a timer is put; see `timers::wake`.
+    /// Called with the instant whenever a timer is put; see `timers::wake`. A process that sweeps asks
+    /// for it; one that does not lets the sweepers of others know.
     fn on_timer_put(&self, wake: Arc<dyn Fn(UnixMicros) + Send + Sync>);
 
     /// Counts for the metrics.

@@ -1,5 +1,6 @@
 //! One claim's way into the log: faults on purpose, the fire, and who is to blame where it fails.
 
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::failure::{FailureClass, FireFailed, consequence};
@@ -73,7 +74,7 @@ async fn settle(state: &AppState, token: Uuid, failed: Vec<(ClaimedTimer, FireFa
     if failed.is_empty() {
         return;
     }
-    let failures = failed
+    let failures: Vec<TimerFailure> = failed
         .into_iter()
         .map(|(timer, failure)| {
             state.timers.metrics.failed(failure.class);
@@ -90,9 +91,30 @@ async fn settle(state: &AppState, token: Uuid, failed: Vec<(ClaimedTimer, FireFa
             TimerFailure { id: timer.id, error: failure.error, consequence }
         })
         .collect();
-    match state.store.fail_timers(token, failures).await {
+    match state.store.fail_timers(token, failures.clone()).await {
         Ok(dead) => state.timers.metrics.dead(dead),
-        // The lease passes by itself, and the timers are claimed again.
-        Err(error) => tracing::warn!(%error, "failed timers could not be put back; their lease will pass"),
+        Err(error) => {
+            tracing::warn!(%error, "failed timers could not be put back yet");
+            let state = state.clone();
+            state.clone().background.spawn(async move { put_back_later(&state, token, failures).await });
+        }
+    }
+}
+
+/// Where the store is away, failed timers are put back once it has returned, so that they wait for
+/// their backoff and not for their lease. After the lease they are anybody's.
+async fn put_back_later(state: &AppState, token: Uuid, failures: Vec<TimerFailure>) {
+    let lease_passes = Instant::now() + state.config.timers.lease;
+    while Instant::now() < lease_passes {
+        tokio::select! {
+            () = tokio::time::sleep(state.config.timers.transient_backoff) => {}
+            () = state.background.stop().cancelled() => return,
+        }
+        if let Ok(dead) = state.store.fail_timers(token, failures.clone()).await {
+            state.timers.metrics.dead(dead);
+            // It may sleep longer than their backoff: it could not see them while they were claimed.
+            state.timers.wake.now();
+            return;
+        }
     }
 }

@@ -41,15 +41,14 @@ fn run(state: &AppState, handle: &Handle) {
         let next_us = if state.timers.switches().fire {
             handle.block_on(cycle(state)).unwrap_or_else(|error| {
                 tracing::warn!(%error, "a sweep failed; the timers stay");
-                None
+                Some(state.clock.now_micros().saturating_add(micros(config.transient_backoff)))
             })
         } else {
             None
         };
         let rested = std::time::Instant::now();
         let now_us = state.clock.now_micros();
-        let after =
-            |pause: Duration| now_us.saturating_add(i64::try_from(pause.as_micros()).unwrap_or(i64::MAX));
+        let after = |pause: Duration| now_us.saturating_add(micros(pause));
         let until_us = next_us.unwrap_or(i64::MAX).clamp(after(config.min_sleep), after(config.max_sleep));
         if state.background.stop().is_cancelled() {
             return;
@@ -63,7 +62,7 @@ fn run(state: &AppState, handle: &Handle) {
 /// Fires everything that is due; answers when the next timer is.
 async fn cycle(state: &AppState) -> Result<Option<i64>, StoreError> {
     let config = &state.config.timers;
-    let lease_us = i64::try_from(config.lease.as_micros()).unwrap_or(i64::MAX);
+    let lease_us = micros(config.lease);
     loop {
         let claim = state.store.claim_due_timers(config.claim_batch, lease_us).await?;
         let full = claim.full;
@@ -73,4 +72,8 @@ async fn cycle(state: &AppState) -> Result<Option<i64>, StoreError> {
             return state.store.next_timer_due().await;
         }
     }
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }

@@ -99,7 +99,9 @@ impl PostgresStore {
         migrate::run(&pool).await?;
         follow_clock(&pool, &clock).await.map_err(PgError::into_store)?;
         let wakes = broadcast::channel(WAKES).0;
-        let (hints, mut background) = Hints::start(&pool, &wakes).await.map_err(PgError::into_store)?;
+        let timers = timer_store::TimerHints::default();
+        let (hints, mut background) =
+            Hints::start(&pool, &wakes, timers.on_put()).await.map_err(PgError::into_store)?;
         background.push(keep_clock(pool.clone(), clock.clone()));
         Ok(Self {
             pool,
@@ -108,7 +110,7 @@ impl PostgresStore {
             queues: KnownQueues::default(),
             wakes,
             hints,
-            timers: timer_store::TimerHints::default(),
+            timers,
             background: Mutex::new(background),
         })
     }

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::error::despite_conflicts;
+use super::hints::OnTimerPut;
 use super::{PgError, PostgresStore, frame_log, timers};
 use crate::store::StoreResult;
 use crate::store::error::StoreError;
@@ -25,12 +26,10 @@ use crate::timers::failure::{FailureClass, FireFailed};
 /// How often a call is made again that others overtook.
 const APPLY_ATTEMPTS: usize = 8;
 
-type OnPut = Arc<dyn Fn(UnixMicros) + Send + Sync>;
-
 /// What this process holds in memory of the timers and the log: hints only, the rest is the database's.
 #[derive(Default)]
 pub(super) struct TimerHints {
-    on_put: OnceLock<OnPut>,
+    on_put: Arc<OnceLock<OnTimerPut>>,
     appended: watch::Sender<u64>,
 }
 
@@ -41,12 +40,25 @@ impl std::fmt::Debug for TimerHints {
 }
 
 impl TimerHints {
+    /// Who is told when a timer is put; nobody where this process does not sweep.
+    pub(super) fn on_put(&self) -> &Arc<OnceLock<OnTimerPut>> {
+        &self.on_put
+    }
+
     fn announce(&self) {
         self.appended.send_modify(|count| *count = count.wrapping_add(1));
     }
 }
 
 impl PostgresStore {
+    /// Wakes the sweeper of this process, or where there is none those of others.
+    fn timer_put(&self, due_us: UnixMicros) {
+        match self.timers.on_put.get() {
+            Some(on_put) => on_put(due_us),
+            None => self.hints.send_timer_put(due_us),
+        }
+    }
+
     async fn begin(&self) -> Result<Transaction<'static, Postgres>, PgError> {
         Ok(self.pool().begin().await?)
     }
@@ -62,8 +74,8 @@ impl PostgresStore {
                     TimerWrite::Put(put) => Some(put.due_us(now_us)),
                     TimerWrite::Cancel { .. } => None,
                 });
-                if let (Some(earliest), Some(on_put)) = (dues.min(), self.timers.on_put.get()) {
-                    on_put(earliest);
+                if let Some(earliest) = dues.min() {
+                    self.timer_put(earliest);
                 }
                 Ok(Some(done))
             }
@@ -172,7 +184,7 @@ impl TimerStore for PostgresStore {
         reading!(self, |conn, now_us| timers::next_due(conn, now_us))
     }
 
-    fn on_timer_put(&self, wake: OnPut) {
+    fn on_timer_put(&self, wake: OnTimerPut) {
         // Set once, when the server starts.
         let _ = self.timers.on_put.set(wake);
     }
