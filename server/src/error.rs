@@ -76,7 +76,7 @@ impl ApiError {
 
     /// 503: the store cannot answer; nothing was acknowledged.
     pub fn unavailable() -> Self {
-        let sentence = "the store is unavailable: nothing was changed, try again";
+        let sentence = "the store is unavailable: nothing is acknowledged, try again";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, sentence).with_retry_after(1)
     }
 

@@ -11,6 +11,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 pub(super) async fn run(state: AppState) {
     let stop = state.background.stop().clone();
     loop {
+        let mut moves = state.clock.moves();
         match state.store.rescue().await {
             Ok(0) => {}
             Ok(count) => {
@@ -23,6 +24,7 @@ pub(super) async fn run(state: AppState) {
         }
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
+            _ = moves.changed() => {}
             () = stop.cancelled() => return,
         }
     }

@@ -207,7 +207,7 @@ fn gate(status: u16, code: ErrorCode, detail: String) -> ApiError {
 /// Store trouble, in the shape of the timer routes.
 pub fn unavailable(error: &StoreError) -> ApiError {
     tracing::warn!(%error, "the store could not serve a timer call");
-    let detail = "the timer store is in trouble: nothing was changed, try again".to_owned();
+    let detail = "the timer store is in trouble: nothing is acknowledged, try again".to_owned();
     gate(503, ErrorCode::TimersUnavailable, detail).with_retry_after(1)
 }
 

@@ -64,7 +64,7 @@ async fn start() -> Server {
 }
 
 /// The newest installed server.
-fn binaries() -> PathBuf {
+pub(crate) fn binaries() -> PathBuf {
     let on_path = std::env::var_os("PATH").into_iter().flat_map(|path| {
         std::env::split_paths(&path).filter(|folder| folder.join("initdb").exists()).collect::<Vec<_>>()
     });
