@@ -59,7 +59,9 @@ pub(super) async fn claim(
     rows.iter().map(|row| claimed(row, &queue.name, &queue.in_force)).collect()
 }
 
-/// Later columns are null where the message ends.
+/// Later columns are null where the message ends. A lease is there exactly while a message is active; that
+/// it is asked for, and not the state, keeps the plan to the rows' keys: by the state it would read the
+/// index of all leases, the ended ones included, once for each row.
 const SETTLE: &str = "\
 WITH input AS (
     SELECT * FROM unnest($1::bigint[], $2::int[], $3::smallint[], $4::bigint[], $5::bigint[], $6::int[],
@@ -71,12 +73,11 @@ WITH input AS (
         due_at = coalesce(i.due_at, m.due_at), retry_delay_ms = coalesce(i.retry_delay_ms, m.retry_delay_ms),
         retried = CASE WHEN i.state = 1 THEN m.retried + 1 ELSE m.retried END,
         finished_at = CASE WHEN i.state = 1 THEN NULL ELSE $11 END
-    FROM input i WHERE m.seq = i.seq AND m.claim = i.claim AND m.state = 2
-    RETURNING m.seq, m.queue, m.due_at
+    FROM input i WHERE m.seq = i.seq AND m.claim = i.claim AND m.lease_until IS NOT NULL
+    RETURNING m.seq, m.queue, m.due_at, i.status, i.headers, i.body, i.truncated, i.duration_ms AS took_ms
 ), kept AS (
     INSERT INTO responses AS r (seq, status, headers, body, truncated, duration_ms)
-    SELECT i.seq, i.status, i.headers, i.body, i.truncated, i.duration_ms
-    FROM input i JOIN settled USING (seq)
+    SELECT seq, status, headers, body, truncated, took_ms FROM settled
     ON CONFLICT (seq) DO UPDATE SET status = excluded.status, headers = excluded.headers,
         body = excluded.body, truncated = excluded.truncated, duration_ms = excluded.duration_ms
 )
@@ -234,7 +235,7 @@ pub(super) async fn extend(
     let held: Vec<i64> = sqlx::query_scalar(
         "UPDATE messages m SET lease_until = $3 + m.timeout_ms + $4 \
          FROM unnest($1::bigint[], $2::int[]) AS i (seq, claim) \
-         WHERE m.seq = i.seq AND m.claim = i.claim AND m.state = 2 RETURNING m.seq",
+         WHERE m.seq = i.seq AND m.claim = i.claim AND m.lease_until IS NOT NULL RETURNING m.seq",
     )
     .bind(leases.iter().map(|lease| lease.seq).collect::<Vec<_>>())
     .bind(leases.iter().map(|lease| lease.claim).collect::<Vec<_>>())
@@ -249,7 +250,7 @@ pub(super) async fn release(store: &PostgresStore, leases: &[Lease]) -> Result<V
     let rows: Vec<(i64, UnixMillis)> = sqlx::query_as(
         "UPDATE messages m SET state = CASE WHEN m.retried = 0 THEN 0 ELSE 1 END, lease_until = NULL \
          FROM unnest($1::bigint[], $2::int[]) AS i (seq, claim) \
-         WHERE m.seq = i.seq AND m.claim = i.claim AND m.state = 2 RETURNING m.queue, m.due_at",
+         WHERE m.seq = i.seq AND m.claim = i.claim AND m.lease_until IS NOT NULL RETURNING m.queue, m.due_at",
     )
     .bind(leases.iter().map(|lease| lease.seq).collect::<Vec<_>>())
     .bind(leases.iter().map(|lease| lease.claim).collect::<Vec<_>>())

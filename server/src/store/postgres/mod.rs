@@ -51,6 +51,12 @@ const WAKES: usize = 1_024;
 /// The oldest server that is supported, as `server_version_num` counts.
 const OLDEST: i32 = 150_000;
 
+/// How statements are planned. All of them are short, so that compiling one would take longer than
+/// running it. All of them find rows by keys: a plan made while a table was nearly empty, which reads it
+/// whole, would be kept while it grows, and each row would cost more than the one before.
+const PLANNING: [(&str, &str); 4] =
+    [("jit", "off"), ("enable_seqscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off")];
+
 /// The store on Postgres.
 #[derive(Debug)]
 pub struct PostgresStore {
@@ -70,8 +76,7 @@ impl PostgresStore {
         let options = PgConnectOptions::from_str(url)
             .map_err(|_| OpenError::BadUrl("postgres://…".to_owned()))?
             .application_name("chronq")
-            // Every statement here is short: compiling one would take longer than running it.
-            .options([("jit", "off")]);
+            .options(PLANNING);
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(ACQUIRE_TIMEOUT)

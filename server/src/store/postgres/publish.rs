@@ -20,9 +20,10 @@ use super::error::PgError;
 use super::queues::{KnownQueues, QueueRow};
 
 /// Rows go in only where the queue is as the caller knows it: the settings in a row are never older
-/// than the queue's. A key is taken by the row that inserts it; the others are duplicates. Keys are
-/// taken in order, so that two batches can't wait for each other.
-const INSERT: &str = "\
+/// than the queue's.
+macro_rules! input {
+    () => {
+        "\
 WITH input AS MATERIALIZED (
     SELECT nextval('messages_seq') AS seq, i.*
     FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::smallint[], $5::bigint[], $6::int[], $7::bigint[],
@@ -31,7 +32,41 @@ WITH input AS MATERIALIZED (
          AS i (id, queue, version, state, due_at, claim, lease_until, max_retries, timeout_ms, retry_delay_ms,
                started_at, schedule, method, url, headers, labels, callback, failure_callback, body, key)
     JOIN queues q ON q.id = i.queue AND q.version = i.version
-), keys AS (
+)"
+    };
+}
+
+macro_rules! rows_from {
+    ($source:literal) => {
+        concat!(
+            "\
+, rows AS (
+    INSERT INTO messages (seq, id, queue, state, due_at, claim, lease_until, max_retries, timeout_ms,
+                          retry_delay_ms, created_at, started_at, schedule)
+    SELECT seq, id, queue, state, due_at, claim, lease_until, max_retries, timeout_ms, retry_delay_ms, $21,
+           started_at, schedule
+    FROM ",
+            $source,
+            "
+), bodies AS (
+    INSERT INTO contents (seq, method, url, headers, labels, callback, failure_callback, body)
+    SELECT seq, method, url, headers, labels, callback, failure_callback, body FROM ",
+            $source,
+            "
+)"
+        )
+    };
+}
+
+/// For a batch without keys and labels: each table that a statement may write costs, even if no row comes.
+const INSERT_PLAIN: &str = concat!(input!(), rows_from!("input"), " SELECT id, seq FROM input");
+
+/// A key is taken by the row that inserts it; the others are duplicates. Keys are taken in order, so
+/// that two batches can't wait for each other.
+const INSERT: &str = concat!(
+    input!(),
+    "\
+, keys AS (
     INSERT INTO deduplications AS d (key, message_id, queue, created_at)
     SELECT i.key, i.id, q.name, $21 FROM input i JOIN queues q ON q.id = i.queue
     WHERE i.key IS NOT NULL ORDER BY i.key
@@ -41,22 +76,17 @@ WITH input AS MATERIALIZED (
     RETURNING message_id
 ), fresh AS MATERIALIZED (
     SELECT * FROM input WHERE key IS NULL OR id IN (SELECT message_id FROM keys)
-), rows AS (
-    INSERT INTO messages (seq, id, queue, state, due_at, claim, lease_until, max_retries, timeout_ms,
-                          retry_delay_ms, created_at, started_at, schedule)
-    SELECT seq, id, queue, state, due_at, claim, lease_until, max_retries, timeout_ms, retry_delay_ms, $21,
-           started_at, schedule
-    FROM fresh
-), bodies AS (
-    INSERT INTO contents (seq, method, url, headers, labels, callback, failure_callback, body)
-    SELECT seq, method, url, headers, labels, callback, failure_callback, body FROM fresh
-), labelled AS (
+)",
+    rows_from!("fresh"),
+    "\
+, labelled AS (
     INSERT INTO message_labels (label, seq)
     SELECT DISTINCT label, f.seq
     FROM fresh f CROSS JOIN LATERAL json_array_elements_text(f.labels::json) AS label
     WHERE f.labels IS NOT NULL
 )
-SELECT i.id, f.seq FROM input i LEFT JOIN fresh f ON f.seq = i.seq";
+SELECT id, CASE WHEN key IS NULL OR id IN (SELECT message_id FROM keys) THEN seq END FROM input"
+);
 
 /// How often a batch is sent again because a queue changed under it.
 const ATTEMPTS: usize = 5;
@@ -234,7 +264,10 @@ impl Batch {
         let resolved: Vec<_> =
             self.entries.iter().map(|entry| entry.draft.resolve(&entry.queue.in_force)).collect();
         let column = |entry: &Entry| entry.lease_until.is_some();
-        let rows: Vec<(Uuid, Option<i64>)> = sqlx::query_as(INSERT)
+        let plain =
+            |entry: &Entry| entry.draft.message.deduplication.is_none() && entry.draft.labels.is_none();
+        let statement = if self.entries.iter().all(plain) { INSERT_PLAIN } else { INSERT };
+        let rows: Vec<(Uuid, Option<i64>)> = sqlx::query_as(statement)
             .bind(self.each(|entry| entry.draft.id))
             .bind(self.each(|entry| entry.queue.id))
             .bind(self.each(|entry| entry.queue.version))

@@ -18,6 +18,9 @@ use crate::store::timers::{
 /// Counters of one tenant are spread over so many rows.
 const COUNT_SHARDS: i32 = 16;
 
+/// A row with these values of a unique index exists.
+const UNIQUE_VIOLATION: &str = "23505";
+
 /// Another call put a timer between our look and our insert: the call is made again.
 #[derive(Debug)]
 pub(super) struct Overtaken;
@@ -169,6 +172,8 @@ async fn insert(
     }
     puts.sort_by(|a, b| (a.0, &a.1.put.timer_key).cmp(&(b.0, &b.1.put.timer_key)));
     let column = |read: fn(&PutTimer) -> &str| puts.iter().map(|(_, put)| read(put)).collect::<Vec<&str>>();
+    // A key that another call has put since is an error here: to look for it in the statement, with ON
+    // CONFLICT, would cost every row as much again as inserting it.
     let inserted = sqlx::query(
         "WITH input AS MATERIALIZED (
              SELECT nextval('timers_seq') AS id, i.*
@@ -177,10 +182,8 @@ async fn insert(
          ), rows AS (
              INSERT INTO timers (id, queue_id, timer_key, next_us, due_us, packing, message_id, partition, txn, producer, created_us, updated_us)
              SELECT id, queue_id, timer_key, due_us, due_us, packing, message_id, partition, txn, $9, $10, $10 FROM input
-             ON CONFLICT (queue_id, timer_key) DO NOTHING RETURNING id
          )
-         INSERT INTO timer_payloads (timer_id, payload)
-         SELECT id, payload FROM input WHERE id IN (SELECT id FROM rows)",
+         INSERT INTO timer_payloads (timer_id, payload) SELECT id, payload FROM input",
     )
     .bind(puts.iter().map(|(queue_id, _)| *queue_id).collect::<Vec<_>>())
     .bind(column(|put| &put.put.timer_key))
@@ -193,9 +196,13 @@ async fn insert(
     .bind(producer)
     .bind(now_us)
     .execute(&mut *conn)
-    .await?
-    .rows_affected();
-    Ok(if inserted == puts.len() as u64 { Ok(()) } else { Err(Overtaken) })
+    .await
+    .map_err(PgError::from);
+    match inserted {
+        Ok(_) => Ok(Ok(())),
+        Err(error) if error.code().as_deref() == Some(UNIQUE_VIOLATION) => Ok(Err(Overtaken)),
+        Err(error) => Err(error),
+    }
 }
 
 /// A new timer under an old name: everything but its identity and `created_us` is new.
@@ -418,14 +425,15 @@ pub(super) async fn fire(
     let places = super::frame_log::take_places(conn, now_us, &wanted).await?;
     sqlx::query(
         "WITH gone AS (
-             DELETE FROM timers WHERE id = ANY($1) RETURNING id, queue_id, txn, message_id, packing, producer
+             DELETE FROM timers t USING unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS i (id, partition_id, frame_offset)
+             WHERE t.id = i.id
+             RETURNING t.id, i.partition_id, i.frame_offset, t.queue_id, t.txn, t.message_id, t.packing, t.producer
          ), bodies AS (
-             DELETE FROM timer_payloads WHERE timer_id = ANY($1) RETURNING timer_id, payload
+             DELETE FROM timer_payloads WHERE timer_id = ANY($1)
          )
          INSERT INTO log_frames (partition_id, frame_offset, queue_id, created_us, message_id, packing, txn, producer, payload)
-         SELECT i.partition_id, i.frame_offset, g.queue_id, $4, g.message_id, g.packing, g.txn, g.producer, b.payload
-         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS i (id, partition_id, frame_offset)
-         JOIN gone g ON g.id = i.id JOIN bodies b ON b.timer_id = i.id",
+         SELECT g.partition_id, g.frame_offset, g.queue_id, $4, g.message_id, g.packing, g.txn, g.producer, p.payload
+         FROM gone g JOIN timer_payloads p ON p.timer_id = g.id",
     )
     .bind(held.iter().map(|(id, _)| *id).collect::<Vec<_>>())
     .bind(places.iter().map(|(partition_id, _)| *partition_id).collect::<Vec<_>>())
