@@ -1,7 +1,8 @@
 """The public client's whole timer surface against a running server (PyPI queen-mq 2.6.0, unchanged).
 
-    chronq dev --listen 127.0.0.1:0        # prints its url and token
-    CHRONQ_URL=... CHRONQ_TOKEN=... python server/tests/queen_mq_client.py
+    chronq dev --listen 127.0.0.1:0                         # prints its url and token
+    CHRONQ_TENANCY=true chronq dev --listen 127.0.0.1:0     # another, where tenants have quotas
+    CHRONQ_URL=... CHRONQ_TENANCY_URL=... CHRONQ_TOKEN=... python server/tests/queen_mq_client.py
 
 Every check says what it found; the last line is `ok` only if all held.
 """
@@ -15,8 +16,19 @@ from queen import Queen
 from queen.errors import TimerError
 
 URL = os.environ["CHRONQ_URL"]
+TENANCY_URL = os.environ["CHRONQ_TENANCY_URL"]
 TOKEN = os.environ["CHRONQ_TOKEN"]
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
+
+
+def config(url, token=TOKEN):
+    return {"url": url, "bearer_token": token, "handle_signals": False, "enable_failover": False}
+
+
+def without_retries(client):
+    client._http_client._retry_attempts = 1
+    client._http_client._retry_429 = {"max_attempts": 1}
+    return client
 
 
 async def refusal(call):
@@ -35,11 +47,60 @@ async def until_absent(client, queue, key):
     raise AssertionError(f"{key} was never fired")
 
 
+async def tokens_and_their_levels(operator):
+    async with Queen(config(URL, "chronq_nobody_has_this_token")) as client:
+        stranger = await refusal(without_retries(client).timers.schedule("q", "k", 1, delay_ms=1))
+        assert stranger[:2] == (401, "unauthorized"), stranger
+    made = await operator.post("/v2/admin/tokens", json={"name": "reader", "level": "read-only"})
+    async with Queen(config(URL, made.json()["token"])) as client:
+        low = await refusal(without_retries(client).timers.schedule("q", "k", 1, delay_ms=1))
+        assert low[:2] == (403, "forbidden"), low
+        assert await client.timers.list_all("q") == []
+
+
+async def grants_quotas_and_rates():
+    operator = httpx.AsyncClient(base_url=TENANCY_URL, headers=HEADERS)
+    plan = "/v2/admin/tenants/default"
+    async with Queen(config(TENANCY_URL)) as client:
+        timers = without_retries(client).timers
+        gated = await refusal(timers.schedule("q", "a", 1, delay_ms=60_000))
+        assert gated[:2] == (403, "feature_gated"), gated
+
+        (await operator.put(plan, json={"maxTimers": 2, "maxTimerHorizonSeconds": 3_600})).raise_for_status()
+        for key in ["a", "b"]:
+            assert await timers.schedule("q", key, 1, delay_ms=60_000)
+        full = await refusal(timers.schedule("q", "c", 1, delay_ms=60_000))
+        assert full[:2] == (403, "timers_quota_exceeded"), full
+        again = await timers.schedule("q", "a", 2, delay_ms=60_000)
+        assert again["status"] == "rescheduled", "an upsert of a pending key needs no room"
+        mixed = [timers.op.cancel("q", "a"), timers.op.schedule("q", "c", 1, delay_ms=60_000)]
+        assert (await refusal(timers.batch(mixed)))[:2] == (403, "timers_quota_exceeded")
+        assert await timers.cancel("q", "a"), "a cancel passes every gate"
+        assert await timers.schedule("q", "c", 1, delay_ms=60_000)
+        far = await refusal(timers.schedule("q", "b", 1, delay=timedelta(hours=2)))
+        assert far == (403, "timer_horizon_exceeded", "timers_horizon"), far
+
+        (await operator.put(plan, json={"maxSchedulesPerSecond": 0.001, "burst": 1})).raise_for_status()
+        assert await timers.schedule("q", "d", 1, delay_ms=60_000)
+        try:
+            await timers.schedule("q", "e", 1, delay_ms=60_000)
+            raise AssertionError("it was not refused")
+        except TimerError as error:
+            assert (error.status, error.code) == (429, "rate_limited"), error
+            assert 900 < error.retry_after_seconds <= 1_000, error.retry_after_seconds
+    await operator.aclose()
+
+
 async def main():
     operator = httpx.AsyncClient(base_url=URL, headers=HEADERS)
-    config = {"url": URL, "bearer_token": TOKEN, "handle_signals": False, "enable_failover": False}
-    async with Queen(config) as client:
+    await tokens_and_their_levels(operator)
+    await grants_quotas_and_rates()
+    async with Queen(config(URL)) as client:
         timers = client.timers
+
+        new = await timers.reschedule("reminders", "unknown", 1, delay_ms=60_000)
+        assert new["status"] == "scheduled", "a reschedule of a missing key schedules it"
+        assert await timers.cancel("reminders", "unknown")
 
         first = await timers.schedule("reminders", "trial:acme:day7", {"kind": "day7"}, delay=timedelta(days=7))
         assert first and first["status"] == "scheduled", first
@@ -72,13 +133,15 @@ async def main():
         assert [row["timerKey"] for row in page["rows"]] == ["key-254", "key-255"] and not page["truncated"], page
         ops.append(timers.op.schedule("many", "key-256", 256, delay_ms=3_600_000))
         assert await refusal(timers.batch(ops)) == (400, "timers_bad_request", "timers_too_many_ops")
+        twice = [timers.op.schedule("many", "twice", n, delay_ms=1) for n in range(2)]
+        assert await refusal(timers.batch(twice)) == (400, "timers_bad_request", "timers_duplicate_key")
 
         far = timers.schedule("reminders", "far", 1, delay=timedelta(days=91))
         assert await refusal(far) == (403, "timer_horizon_exceeded", "timers_horizon")
         large = timers.schedule("reminders", "large", b"x" * (1_048_576 + 1), delay_ms=1)
         assert await refusal(large) == (413, "payload_too_large", "timers_payload_too_large")
         await operator.post("/api/v1/system/timers", json={"schedule": False})
-        client._http_client._retry_attempts = 1
+        without_retries(client)
         paused = await refusal(timers.schedule("reminders", "paused", 1, delay_ms=1))
         assert paused[:2] == (503, "timers_disabled"), paused
         assert await timers.cancel("many", "key-000"), "a cancel passes every gate"
@@ -96,6 +159,17 @@ async def main():
         newest = await client.admin.get_message(message["partitionId"], due["txn"])
         assert newest["id"] == due["messageId"]
         assert not await client.queue("orders").wait(False).pop()
+
+        await operator.post("/dev/timers/fault", json={"queue": "held", "holdMs": 60_000})
+        await timers.schedule("held", "k", 1, delay_ms=0)
+        while not (await timers.peek("held", "k"))["claimed"]:
+            await asyncio.sleep(0.01)
+        for late in [
+            await timers.cancel("held", "k"),
+            await timers.schedule("held", "k", 2, delay_ms=1),
+            await timers.reschedule("held", "k", 3, delay_ms=1),
+        ]:
+            assert not late and late["status"] == "too_late", late
 
         created = await client.queue("configured").config({"retry_limit": 0}).create()
         assert created["configured"] is True, created

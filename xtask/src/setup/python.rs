@@ -1,5 +1,5 @@
-//! The virtual environment of the Python package: tools from sdk-py/requirements-dev.txt, and the
-//! package itself built into it by maturin.
+//! Virtual environments: that of the Python package, with tools from sdk-py/requirements-dev.txt and the
+//! package itself built into it by maturin, and that of the public client of timers.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use crate::command::{Failure, Run};
 use crate::stamp::Stamp;
 use crate::workspace;
 
-/// A virtual environment that holds the tools and the package.
+/// A virtual environment.
 pub(crate) struct Venv {
     dir: PathBuf,
 }
@@ -42,24 +42,34 @@ pub(crate) fn interpreter() -> Result<&'static str, Failure> {
 
 /// Makes the environment and builds the package into it.
 pub(crate) fn prepare() -> Result<Venv, Failure> {
-    let venv = Venv { dir: workspace::target().join("venv") };
-    install_requirements(&venv)?;
+    let venv = installed("venv", "sdk-py/requirements-dev.txt")?;
     // maturin asks cargo, which knows by itself what is unchanged.
     venv.run("maturin").args(["develop", "--locked", "--quiet"]).run()?;
     Ok(venv)
 }
 
-fn install_requirements(venv: &Venv) -> Result<(), Failure> {
-    let requirements = workspace::at("sdk-py/requirements-dev.txt");
+/// Where the server's tests find the interpreter of an environment that has the public client.
+pub(crate) const PUBLIC_CLIENT_VARIABLE: &str = "CHRONQ_QUEEN_MQ_PYTHON";
+
+/// The interpreter of an environment of its own that has the public client of timers.
+pub(crate) fn with_public_client() -> Result<PathBuf, Failure> {
+    Ok(installed("queen-mq", "server/tests/queen_mq_requirements.txt")?.program("python"))
+}
+
+/// An environment under `target`, with what a file of requirements says.
+fn installed(name: &str, requirements: &str) -> Result<Venv, Failure> {
+    let venv = Venv { dir: workspace::target().join(name) };
+    let requirements = workspace::at(requirements);
     let python = interpreter()?;
     let stamp = Stamp::new(venv.dir.join("stamp"), std::slice::from_ref(&requirements), python);
     if stamp.is_current() {
-        return Ok(());
+        return Ok(venv);
     }
     Run::new(python).args(["-m", "venv", "--clear"]).arg(&venv.dir).run()?;
     Run::new(venv.program("pip"))
         .args(["install", "--quiet", "--disable-pip-version-check", "--requirement"])
         .arg(&requirements)
         .run()?;
-    stamp.record()
+    stamp.record()?;
+    Ok(venv)
 }
