@@ -9,6 +9,9 @@ curl -sS -X POST "$CHRONQ_URL/v2/publish/$CHRONQ_URL/dev/inbox/hello" \
   -H 'Content-Type: application/json' \
   -d '{"orderId":42}'
 echo
-sleep 1
-curl -sS "$CHRONQ_URL/dev/inbox/hello/requests"
-echo
+for _ in $(seq 100); do
+  requests=$(curl -sS "$CHRONQ_URL/dev/inbox/hello/requests")
+  [ "$requests" = '[]' ] || break
+  sleep 0.1
+done
+echo "$requests"

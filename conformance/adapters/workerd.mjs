@@ -1,12 +1,12 @@
 // The adapter of the edge package in workerd: starts a real one on a free port and hands it the questions.
 
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { serveFolder } from "../../sdk-wasm/test/workerd-process.mjs";
 import { serve } from "./lines.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -45,32 +45,11 @@ async function bundle() {
   writeFileSync(join(folder, "config.capnp"), CONFIG);
 }
 
-/** Starts workerd, and says on which port it listens. */
-function start() {
-  const program = require.resolve("workerd/bin/workerd");
-  const child = spawn(program, ["serve", "--control-fd=3", join(folder, "config.capnp")], {
-    stdio: ["ignore", "inherit", "inherit", "pipe"],
-  });
-  const stop = () => {
-    child.kill();
-    rmSync(folder, { recursive: true, force: true });
-  };
-  process.on("exit", stop);
-  return new Promise((resolve, reject) => {
-    let said = "";
-    child.stdio[3].on("data", (chunk) => {
-      said += chunk;
-      const port = /"port":(\d+)/.exec(said)?.[1];
-      if (port) resolve(Number(port));
-    });
-    child.on("exit", (code) => reject(new Error(`workerd ended with ${code}`)));
-  });
-}
-
 await bundle();
-const port = await start();
+const { port, stop } = await serveFolder(require.resolve("workerd/bin/workerd"), folder);
 await serve(async (question) => {
   const response = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: JSON.stringify(question) });
   return response.json();
 });
+await stop();
 process.exit(0);

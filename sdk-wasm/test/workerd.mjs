@@ -1,15 +1,14 @@
 // Starts a worker in workerd, bundled as it would be deployed.
 
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
 import workerd from "workerd";
+
+import { serveFolder } from "./workerd-process.mjs";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -47,16 +46,6 @@ const config :Workerd.Config = (
 export async function startWorker(source, env) {
   const folder = await mkdtemp(join(tmpdir(), "chronq-workerd-"));
   await bundle(source, folder, env);
-  const child = spawn(workerd.default ?? workerd, ["serve", "--control-fd=3", join(folder, "config.capnp")], { stdio: ["ignore", "inherit", "inherit", "pipe"] });
-  const stop = async () => {
-    child.kill();
-    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-    await rm(folder, { recursive: true });
-  };
-  for await (const line of createInterface({ input: child.stdio[3] })) {
-    const event = JSON.parse(line);
-    if (event.event === "listen") return { origin: `http://127.0.0.1:${event.port}`, stop };
-  }
-  await stop();
-  throw new Error("workerd ended before it listened");
+  const { port, stop } = await serveFolder(workerd.default ?? workerd, folder);
+  return { origin: `http://127.0.0.1:${port}`, stop };
 }
