@@ -17,6 +17,7 @@ pub mod metrics;
 pub mod openapi;
 pub mod refresh;
 pub mod retention;
+mod rewriting;
 pub mod routes;
 pub mod scheduler;
 pub mod serve;

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
-use super::refusals::Refusals;
+use super::refusals;
 use crate::routes;
 use crate::state::AppState;
 
@@ -65,7 +65,7 @@ async fn serve_connection(
     // Small answers must not wait for the client's acknowledgement (Nagle).
     let _ = stream.set_nodelay(true);
     let answering = Arc::new(AtomicBool::new(false));
-    let io = TokioIo::new(Refusals::new(stream, Arc::clone(&answering)));
+    let io = TokioIo::new(refusals::through(stream, Arc::clone(&answering)));
     let service = service_fn(move |request: http::Request<Incoming>| {
         answering.store(true, Ordering::Release);
         let router = router.clone();

@@ -6,26 +6,23 @@
 //! being answered.
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use crate::rewriting::{Rewrite, Rewriting};
 
-/// A stream to a client.
-pub(super) struct Refusals<S> {
-    stream: S,
-    answering: Arc<AtomicBool>,
-    unsent: Vec<u8>,
+/// A stream to a client. `answering` is set by the service when it takes a request, and cleared here
+/// when its answer begins.
+pub(super) fn through<S>(stream: S, answering: Arc<AtomicBool>) -> Rewriting<S, Refusals> {
+    Rewriting::new(stream, Refusals { answering })
 }
 
-impl<S> Refusals<S> {
-    /// `answering` is set by the service when it takes a request, and cleared here when its answer begins.
-    pub(super) fn new(stream: S, answering: Arc<AtomicBool>) -> Self {
-        Self { stream, answering, unsent: Vec::new() }
-    }
+/// Tells the parser's own answers from the service's.
+pub(super) struct Refusals {
+    answering: Arc<AtomicBool>,
+}
 
+impl Refusals {
     /// The answer to send instead, where the parser writes one of its own.
     fn replacement(&self, written: &[u8]) -> Option<Vec<u8>> {
         let line_end = written.windows(2).position(|pair| pair == b"\r\n")?;
@@ -51,71 +48,13 @@ impl<S> Refusals<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> Refusals<S> {
-    fn poll_unsent(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.unsent.is_empty() {
-            let written = ready!(Pin::new(&mut self.stream).poll_write(context, &self.unsent))?;
-            if written == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-            self.unsent.drain(..written);
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Refusals<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Refusals<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_unsent(context))?;
-        if let Some(replacement) = self.replacement(bytes) {
-            self.unsent = replacement;
-            return Poll::Ready(Ok(bytes.len()));
-        }
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_unsent(context))?;
-        if let [only] = parts
-            && let Some(replacement) = self.replacement(only)
-        {
-            self.unsent = replacement;
-            return Poll::Ready(Ok(only.len()));
+impl Rewrite for Refusals {
+    fn rewrite(&mut self, bytes: &[u8], alone: bool) -> io::Result<Option<Vec<u8>>> {
+        if alone {
+            return Ok(self.replacement(bytes));
         }
         // A head with its body: the service's own.
         self.answering.store(false, Ordering::Release);
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_unsent(context))?;
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_unsent(context))?;
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        Ok(None)
     }
 }
