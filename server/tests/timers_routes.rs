@@ -7,14 +7,34 @@
     reason = "helpers of tests may fail loudly"
 )]
 
+#[path = "support/postgres.rs"]
+mod postgres_server;
 mod timers_support;
 
+use chronq_server::config::Database;
 use serde_json::{Value, json};
-use timers_support::{Api, schedule};
+use timers_support::{Api, on_both, schedule};
 
-#[tokio::test]
-async fn a_schedule_answers_its_element_in_the_order_of_the_seed() {
-    let api = Api::start().await;
+on_both! {
+    a_schedule_answers_its_element_in_the_order_of_the_seed,
+    the_same_upsert_answers_by_what_was_there_and_keeps_created_at,
+    peek_has_every_field_in_order_and_a_miss_is_a_200,
+    cancel_answers_one_bare_element_and_echoes_the_txn,
+    a_list_is_in_byte_order_without_payloads_and_tells_whether_there_is_more,
+    a_refused_call_writes_nothing_and_names_the_operation,
+    one_call_reads_the_clock_once_and_1970_is_the_first_instant,
+    a_timer_that_is_due_is_in_the_log_with_its_promised_id,
+    a_held_claim_is_too_late_for_cancel_and_reschedule,
+    a_paused_schedule_refuses_a_mixed_batch_with_a_hint_and_never_a_cancel,
+    a_paused_fire_loses_nothing_and_drains_oldest_first,
+    a_failure_in_backoff_is_not_claimed_and_the_last_attempt_is_a_dead_letter,
+    a_transient_failure_spends_no_attempt_and_the_timer_is_delivered,
+    deleting_a_queue_removes_its_log_and_its_timers,
+    without_a_token_the_code_is_unauthorized,
+}
+
+async fn a_schedule_answers_its_element_in_the_order_of_the_seed(database: Database) {
+    let api = Api::on(database).await;
     let answer = api.post("/api/v1/timers", &json!({"operations": [schedule("k", 604_800_000)]})).await;
     assert_eq!(answer.status, 200);
     let element = &answer.json()["results"][0];
@@ -27,9 +47,8 @@ async fn a_schedule_answers_its_element_in_the_order_of_the_seed() {
     assert_eq!((at.len(), &at[19..20], &at[26..]), (27, ".", "Z"));
 }
 
-#[tokio::test]
-async fn the_same_upsert_answers_by_what_was_there_and_keeps_created_at() {
-    let api = Api::start().await;
+async fn the_same_upsert_answers_by_what_was_there_and_keeps_created_at(database: Database) {
+    let api = Api::on(database).await;
     let first = api.apply(json!([schedule("k", 1_000_000)])).await;
     let mut again = schedule("k", 2_000_000);
     again["op"] = json!("schedule");
@@ -50,9 +69,8 @@ async fn the_same_upsert_answers_by_what_was_there_and_keeps_created_at() {
     assert!(peek["createdAt"].as_str() < peek["updatedAt"].as_str());
 }
 
-#[tokio::test]
-async fn peek_has_every_field_in_order_and_a_miss_is_a_200() {
-    let api = Api::start().await;
+async fn peek_has_every_field_in_order_and_a_miss_is_a_200(database: Database) {
+    let api = Api::on(database).await;
     api.apply(json!([schedule("tenant/42", 1_000_000)])).await;
     let answer = api.get("/api/v1/timers/q/tenant/42").await;
     let peek = answer.json();
@@ -88,9 +106,8 @@ async fn peek_has_every_field_in_order_and_a_miss_is_a_200() {
     );
 }
 
-#[tokio::test]
-async fn cancel_answers_one_bare_element_and_echoes_the_txn() {
-    let api = Api::start().await;
+async fn cancel_answers_one_bare_element_and_echoes_the_txn(database: Database) {
+    let api = Api::on(database).await;
     api.apply(json!([schedule("k", 1_000_000)])).await;
     let cancelled = api.delete("/api/v1/timers/q/k?txn=another").await;
     let expected = r#"{"ok":true,"status":"cancelled","queue":"q","timerKey":"k","txn":"txn-k"}"#;
@@ -102,9 +119,8 @@ async fn cancel_answers_one_bare_element_and_echoes_the_txn() {
     }
 }
 
-#[tokio::test]
-async fn a_list_is_in_byte_order_without_payloads_and_tells_whether_there_is_more() {
-    let api = Api::start().await;
+async fn a_list_is_in_byte_order_without_payloads_and_tells_whether_there_is_more(database: Database) {
+    let api = Api::on(database).await;
     let keys = ["b", "B", "a/1", "a", "é", "z"];
     api.apply(keys.iter().map(|key| schedule(key, 1_000_000)).collect()).await;
     let list = |query: &'static str| api.get(query);
@@ -124,9 +140,8 @@ async fn a_list_is_in_byte_order_without_payloads_and_tells_whether_there_is_mor
     assert_eq!(list("/api/v1/timers/q?limit=many").await.json()["rows"].as_array().map(Vec::len), Some(6));
 }
 
-#[tokio::test]
-async fn a_refused_call_writes_nothing_and_names_the_operation() {
-    let api = Api::start().await;
+async fn a_refused_call_writes_nothing_and_names_the_operation(database: Database) {
+    let api = Api::on(database).await;
     let mut beyond = schedule("far", 7_776_000_001);
     beyond["delayMs"] = json!(7_776_000_001_u64);
     let answer = api.post("/api/v1/timers", &json!([schedule("near", 1_000_000), beyond])).await;
@@ -160,9 +175,8 @@ async fn a_refused_call_writes_nothing_and_names_the_operation() {
     assert_eq!(api.post_text("/api/v1/timers", "[]").await.text(), r#"{"results":[]}"#);
 }
 
-#[tokio::test]
-async fn one_call_reads_the_clock_once_and_1970_is_the_first_instant() {
-    let api = Api::start().await;
+async fn one_call_reads_the_clock_once_and_1970_is_the_first_instant(database: Database) {
+    let api = Api::on(database).await;
     let results = api.apply(json!([schedule("a", 1_000_000), schedule("b", 1_000_000), {
         "op": "schedule", "queue": "paused", "timerKey": "old", "delayMs": -1e17, "txn": "t", "payload": "e30="
     }])).await;
@@ -170,9 +184,8 @@ async fn one_call_reads_the_clock_once_and_1970_is_the_first_instant() {
     assert_eq!(results[2]["deliverAt"], "1970-01-01T00:00:00.000000Z");
 }
 
-#[tokio::test]
-async fn a_timer_that_is_due_is_in_the_log_with_its_promised_id() {
-    let api = Api::start().await;
+async fn a_timer_that_is_due_is_in_the_log_with_its_promised_id(database: Database) {
+    let api = Api::on(database).await;
     let scheduled = api.apply(json!([schedule("k", 0)])).await;
     let popped = api.get("/api/v1/pop/queue/q?wait=true&timeout=10000").await;
     assert_eq!(popped.status, 200);
@@ -189,9 +202,8 @@ async fn a_timer_that_is_due_is_in_the_log_with_its_promised_id() {
     assert_eq!(api.get("/api/v1/pop/queue/q").await.status, 204);
 }
 
-#[tokio::test]
-async fn a_held_claim_is_too_late_for_cancel_and_reschedule() {
-    let api = Api::start().await;
+async fn a_held_claim_is_too_late_for_cancel_and_reschedule(database: Database) {
+    let api = Api::on(database).await;
     api.post("/dev/timers/fault", &json!({"queue": "q", "holdMs": 60_000})).await;
     api.apply(json!([schedule("k", 0)])).await;
     api.until_claimed("/api/v1/timers/q/k").await;
@@ -204,9 +216,8 @@ async fn a_held_claim_is_too_late_for_cancel_and_reschedule() {
     );
 }
 
-#[tokio::test]
-async fn a_paused_schedule_refuses_a_mixed_batch_with_a_hint_and_never_a_cancel() {
-    let api = Api::start().await;
+async fn a_paused_schedule_refuses_a_mixed_batch_with_a_hint_and_never_a_cancel(database: Database) {
+    let api = Api::on(database).await;
     api.apply(json!([schedule("k", 1_000_000)])).await;
     let switches = api.post("/api/v1/system/timers", &json!({"schedule": false})).await.json();
     assert_eq!(switches, json!({"schedule": false, "fire": true}));
@@ -223,9 +234,8 @@ async fn a_paused_schedule_refuses_a_mixed_batch_with_a_hint_and_never_a_cancel(
     assert_eq!(api.delete("/api/v1/timers/q/k").await.status, 200);
 }
 
-#[tokio::test]
-async fn a_paused_fire_loses_nothing_and_drains_oldest_first() {
-    let api = Api::start().await;
+async fn a_paused_fire_loses_nothing_and_drains_oldest_first(database: Database) {
+    let api = Api::on(database).await;
     api.post("/api/v1/system/timers", &json!({"fire": false})).await;
     api.apply(json!([schedule("second", -1_000), schedule("first", -2_000), schedule("third", 0)])).await;
     assert_eq!(api.get("/api/v1/pop/queue/q").await.status, 204);
@@ -242,9 +252,8 @@ async fn a_paused_fire_loses_nothing_and_drains_oldest_first() {
     assert_eq!(txns, ["txn-first", "txn-second", "txn-third"]);
 }
 
-#[tokio::test]
-async fn a_failure_in_backoff_is_not_claimed_and_the_last_attempt_is_a_dead_letter() {
-    let api = Api::start().await;
+async fn a_failure_in_backoff_is_not_claimed_and_the_last_attempt_is_a_dead_letter(database: Database) {
+    let api = Api::on(database).await;
     api.post("/dev/timers/fault", &json!({"queue": "q", "fail": "permanent", "times": 5})).await;
     let scheduled = api.apply(json!([schedule("k", 0)])).await;
     for attempts in 1..5 {
@@ -274,9 +283,8 @@ async fn a_failure_in_backoff_is_not_claimed_and_the_last_attempt_is_a_dead_lett
     assert_eq!((replay.status, replay.json()["error"].as_str()), (409, Some("dlq_not_replayable")));
 }
 
-#[tokio::test]
-async fn a_transient_failure_spends_no_attempt_and_the_timer_is_delivered() {
-    let api = Api::start().await;
+async fn a_transient_failure_spends_no_attempt_and_the_timer_is_delivered(database: Database) {
+    let api = Api::on(database).await;
     api.post("/dev/timers/fault", &json!({"queue": "q", "fail": "transient", "times": 1})).await;
     api.apply(json!([schedule("k", 0)])).await;
     api.until(|peek| !peek["lastError"].is_null(), "/api/v1/timers/q/k").await;
@@ -284,9 +292,8 @@ async fn a_transient_failure_spends_no_attempt_and_the_timer_is_delivered() {
     assert_eq!(api.delete("/api/v1/timers/q/k").await.json()["status"], "cancelled", "a backoff is no claim");
 }
 
-#[tokio::test]
-async fn deleting_a_queue_removes_its_log_and_its_timers() {
-    let api = Api::start().await;
+async fn deleting_a_queue_removes_its_log_and_its_timers(database: Database) {
+    let api = Api::on(database).await;
     api.apply(json!([schedule("k", 1_000_000)])).await;
     api.post("/api/v1/push", &json!({"items": [{"queue": "q", "payload": {"n": 2}}]})).await;
     let deleted = api.delete("/api/v1/resources/queues/q").await.json();
@@ -298,9 +305,8 @@ async fn deleting_a_queue_removes_its_log_and_its_timers() {
     assert!(metrics.contains("queen_timers_metered_total{tenant=\"default\"} 1"));
 }
 
-#[tokio::test]
-async fn without_a_token_the_code_is_unauthorized() {
-    let api = Api::start().await;
+async fn without_a_token_the_code_is_unauthorized(database: Database) {
+    let api = Api::on(database).await;
     for path in ["/api/v1/timers/q", "/api/v1/timers/q/k", "/api/v1/messages?queue=q"] {
         let answer = api.get_as("nobody", path).await;
         assert_eq!((answer.status, answer.json()["error"].as_str()), (401, Some("unauthorized")), "{path}");

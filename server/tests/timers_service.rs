@@ -1,4 +1,4 @@
-//! Timers as a service: poison, tenants, encryption at rest, and several processes on one database.
+//! Timers as a service: poison, tenants, encryption at rest, the log.
 
 #![allow(
     clippy::expect_used,
@@ -20,9 +20,18 @@ use chronq_server::config::Database;
 use http::Method;
 use serde_json::{Value, json};
 use sqlx::Connection;
-use timers_support::{Api, schedule};
+use timers_support::{Api, on_both, schedule};
 
 const DATA_KEY: &str = "2026:bm90IGEgcmVhbCBrZXkgbm90IGEgcmVhbCBrZXkgbm8=";
+
+on_both! {
+    encryption_without_a_key_is_refused_at_configuration,
+    a_tenant_without_a_quota_row_is_gated_and_its_plan_holds_from_the_moment_it_is_put,
+    another_tenants_timer_looks_absent_everywhere,
+    each_route_asks_for_its_level,
+    acks_settle_retry_and_bury_messages_under_their_lease,
+    frames_beyond_their_queues_retention_are_trimmed,
+}
 
 fn many(count: usize, delay_ms: i64) -> Value {
     (0..count).map(|n| schedule(&format!("key-{n:04}"), delay_ms)).collect()
@@ -106,35 +115,6 @@ async fn of_200_due_timers_with_one_poison_199_are_delivered_at_once_on_postgres
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_servers_on_one_postgres_never_fire_a_timer_twice() {
-    let url = postgres_server::fresh_url().await;
-    let start = || {
-        Api::start_with(|config| {
-            config.database = Database::Postgres(Secret::new(url.clone()));
-            config.timers.claim_batch = 7;
-        })
-    };
-    let (one, other) = (start().await, start().await);
-    for part in 0..8 {
-        let operations: Value =
-            (0..125).map(|n| schedule(&format!("key-{part}-{n}"), i64::from(n % 50))).collect();
-        let api = if part % 2 == 0 { &one } else { &other };
-        api.apply(operations).await;
-    }
-    let logged = until_logged(&one, 1_000).await;
-    assert_eq!(logged.len(), 1_000);
-    assert!(logged.values().all(|count| *count == 1));
-    let fired = |text: String| -> u64 {
-        let line =
-            text.lines().find_map(|line| line.strip_prefix("queen_timers_fired_total ").map(str::to_owned));
-        line.expect("a counter").parse().expect("a number")
-    };
-    let counts = [fired(one.get("/metrics").await.text()), fired(other.get("/metrics").await.text())];
-    assert_eq!(counts[0] + counts[1], 1_000);
-    assert!(counts.iter().all(|count| *count > 0), "both sweep: {counts:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_file_of_an_encrypted_queue_never_holds_the_clear_payload() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("chronq.db");
@@ -173,9 +153,8 @@ async fn the_file_of_an_encrypted_queue_never_holds_the_clear_payload() {
     }
 }
 
-#[tokio::test]
-async fn encryption_without_a_key_is_refused_at_configuration() {
-    let api = Api::start().await;
+async fn encryption_without_a_key_is_refused_at_configuration(database: Database) {
+    let api = Api::on(database).await;
     let refused =
         api.post("/api/v1/configure", &json!({"queue": "q", "options": {"encryptionEnabled": true}})).await;
     assert_eq!(refused.status, 400);
@@ -193,9 +172,10 @@ async fn post_as(api: &Api, token: &str, operations: Value) -> timers_support::A
     api.call(token, Method::POST, "/api/v1/timers", operations.to_string().into_bytes()).await
 }
 
-#[tokio::test]
-async fn a_tenant_without_a_quota_row_is_gated_and_its_plan_holds_from_the_moment_it_is_put() {
-    let api = Api::start_with(|config| config.tenancy = true).await;
+async fn a_tenant_without_a_quota_row_is_gated_and_its_plan_holds_from_the_moment_it_is_put(
+    database: Database,
+) {
+    let api = Api::on_with(database, |config| config.tenancy = true).await;
     let acme = token(&api, "acme", "read-write").await;
     let gated = post_as(&api, &acme, json!([schedule("a", 60_000)])).await;
     assert_eq!((gated.status, gated.json()["error"].as_str()), (403, Some("feature_gated")));
@@ -228,9 +208,8 @@ async fn a_tenant_without_a_quota_row_is_gated_and_its_plan_holds_from_the_momen
     assert_eq!(post_as(&api, &acme, json!([schedule("a", 1)])).await.json()["error"], "feature_gated");
 }
 
-#[tokio::test]
-async fn another_tenants_timer_looks_absent_everywhere() {
-    let api = Api::start_with(|config| config.tenancy = true).await;
+async fn another_tenants_timer_looks_absent_everywhere(database: Database) {
+    let api = Api::on_with(database, |config| config.tenancy = true).await;
     for tenant in ["acme", "rival"] {
         api.put(&format!("/v2/admin/tenants/{tenant}"), &json!({})).await;
     }
@@ -254,9 +233,8 @@ async fn another_tenants_timer_looks_absent_everywhere() {
     );
 }
 
-#[tokio::test]
-async fn each_route_asks_for_its_level() {
-    let api = Api::start().await;
+async fn each_route_asks_for_its_level(database: Database) {
+    let api = Api::on(database).await;
     let reader = token(&api, "default", "read-only").await;
     let writer = token(&api, "default", "write-only").await;
     let both = token(&api, "default", "read-write").await;
@@ -283,9 +261,8 @@ async fn each_route_asks_for_its_level() {
     assert_eq!(forbidden.json()["error"], "forbidden");
 }
 
-#[tokio::test]
-async fn acks_settle_retry_and_bury_messages_under_their_lease() {
-    let api = Api::start().await;
+async fn acks_settle_retry_and_bury_messages_under_their_lease(database: Database) {
+    let api = Api::on(database).await;
     api.post("/api/v1/configure", &json!({"queue": "q", "options": {"retryLimit": 1, "leaseTime": 30}}))
         .await;
     let items: Vec<_> = (0..3)
@@ -328,9 +305,8 @@ async fn acks_settle_retry_and_bury_messages_under_their_lease() {
     assert_eq!(api.get("/api/v1/dlq?queue=q").await.json()["total"], json!(0));
 }
 
-#[tokio::test]
-async fn frames_beyond_their_queues_retention_are_trimmed() {
-    let api = Api::start().await;
+async fn frames_beyond_their_queues_retention_are_trimmed(database: Database) {
+    let api = Api::on(database).await;
     api.post("/api/v1/configure", &json!({"queue": "q", "options": {"retentionSeconds": 60}})).await;
     let push = |txn: &str| json!({"items": [{"queue": "q", "payload": 1, "transactionId": txn}, {"queue": "kept", "payload": 1, "transactionId": txn}]});
     api.post("/api/v1/push", &push("old")).await;

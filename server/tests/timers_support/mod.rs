@@ -2,12 +2,30 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use axum::body::Body;
-use chronq_server::config::{Config, Mode};
+use chronq_server::config::{Config, Database, Mode};
 use chronq_server::{Running, Server, routes};
 use http::{HeaderMap, Method, Request};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
+
+/// One test per store from one sentence.
+macro_rules! on_both {
+    ($($behaviour:ident,)+) => {
+        mod on_sqlite { $(
+            #[tokio::test]
+            async fn $behaviour() { super::$behaviour(chronq_server::config::Database::Memory).await; }
+        )+ }
+        mod on_postgres { $(
+            #[tokio::test]
+            async fn $behaviour() {
+                let url = crate::postgres_server::fresh_url().await;
+                super::$behaviour(chronq_server::config::Database::Postgres(url.into())).await;
+            }
+        )+ }
+    };
+}
+pub(crate) use on_both;
 
 /// A schedule of key `key` on queue `q` with txn `txn-key` and payload `{"n":1}`.
 pub(crate) fn schedule(key: &str, delay_ms: i64) -> Value {
@@ -68,6 +86,18 @@ impl Answer {
 impl Api {
     pub(crate) async fn start() -> Self {
         Self::start_with(|_| {}).await
+    }
+
+    pub(crate) async fn on(database: Database) -> Self {
+        Self::on_with(database, |_| {}).await
+    }
+
+    pub(crate) async fn on_with(database: Database, change: impl FnOnce(&mut Config)) -> Self {
+        Self::start_with(|config| {
+            config.database = database;
+            change(config);
+        })
+        .await
     }
 
     pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
