@@ -44,6 +44,21 @@ impl Process {
         self.child.wait().expect("gone");
     }
 
+    /// SIGSTOP: it stands still, as on a machine that sleeps.
+    pub(crate) fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    /// SIGCONT.
+    pub(crate) fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let done = Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill");
+        assert!(done.success());
+    }
+
     pub(crate) fn lives(&mut self) -> bool {
         self.child.try_wait().expect("asked").is_none()
     }

@@ -127,9 +127,9 @@ async fn two_processes_sweep_one_postgres_without_a_double_fire() {
     let mut promised = Promised::new();
     let mut fired = [0; 2];
     let mut part = 0;
-    while fired.contains(&0) || part < 4 {
+    while fired.contains(&0) || part < 6 {
         for server in &servers {
-            promised.append(&mut schedule(server, part, 100, 1).await);
+            promised.append(&mut schedule(server, part, 125, 1).await);
             part += 1;
         }
         until_all_fired(&servers[0]).await;
@@ -139,6 +139,26 @@ async fn two_processes_sweep_one_postgres_without_a_double_fire() {
     }
     assert_eq!(fired.iter().sum::<usize>(), promised.len(), "{fired:?}");
     assert_each_once_and_none_early(&servers[0], &promised).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_stood_still_past_its_leases_fires_nothing_twice() {
+    let data = Data::postgres().await;
+    let paused = Process::serve(&data, &[SHORT_LEASE]);
+    let mut promised = Promised::new();
+    for part in 0..3 {
+        promised.append(&mut schedule(&paused, part, 250, 3).await);
+    }
+    until_some_fired(&paused, 0).await;
+    paused.pause();
+    let other = Process::serve(&data, &[SHORT_LEASE]);
+    until_all_fired(&other).await;
+    other.kill();
+    paused.resume();
+    // One more, which it can fire only once it is through with what it had claimed.
+    promised.append(&mut schedule(&paused, 3, 1, 1).await);
+    until_all_fired(&paused).await;
+    assert_each_once_and_none_early(&paused, &promised).await;
 }
 
 /// What this process fired, by its own count.
