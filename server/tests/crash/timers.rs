@@ -142,6 +142,31 @@ async fn two_processes_sweep_one_postgres_without_a_double_fire() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wake_up_that_was_lost_while_postgres_was_away_is_made_up_for() {
+    let mut postgres = OwnPostgres::start_new();
+    let data = Data::on(&postgres).await;
+    let sweeper = Process::serve(&data, &[("QUEEN_SWEEPER_MAX_SLEEP_MS", "3600000")]);
+    let front = Process::serve(&data, &[("QUEEN_SWEEPER", "false")]);
+    for part in 0..2 {
+        if part == 1 {
+            postgres.stop(Stop::Fast);
+            // As long as an attempt to connect takes: those of the sweeper's listener fail too.
+            assert_eq!(sweeper.call("GET", "/ready", "").await.status, 503);
+            postgres.start();
+        }
+        let operation = json!([{"op": "schedule", "queue": "q", "timerKey": "k", "delayMs": 300,
+                                "txn": format!("txn-{part}"), "payload": "e30="}]);
+        // Right after the start, before the sweeper listens again.
+        until("the schedule", async || {
+            let answer = front.call("POST", "/api/v1/timers", &operation.to_string()).await;
+            (answer.status == 200).then_some(())
+        })
+        .await;
+        until_some_fired(&sweeper, part).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_stood_still_past_its_leases_fires_nothing_twice() {
     let data = Data::postgres().await;
     let paused = Process::serve(&data, &[SHORT_LEASE]);

@@ -111,7 +111,7 @@ pub(super) async fn settle(
         .filter(|settlement| matches!(settlement.verdict, AttemptVerdict::Retry { .. }))
         .filter_map(|settlement| rows.get(&settlement.lease.seq).copied())
         .collect();
-    wakes.extend(wakes_of(store, retried).await?);
+    wakes.extend(wakes_of(store, retried).await);
     let mut first = HashSet::new();
     let settled = settlements.iter().map(|settlement| {
         let seq = settlement.lease.seq;
@@ -256,7 +256,7 @@ pub(super) async fn release(store: &PostgresStore, leases: &[Lease]) -> Result<V
     .bind(leases.iter().map(|lease| lease.claim).collect::<Vec<_>>())
     .fetch_all(&store.pool)
     .await?;
-    wakes_of(store, rows).await
+    Ok(wakes_of(store, rows).await)
 }
 
 pub(super) async fn rescue(store: &PostgresStore, now: UnixMillis) -> Result<(u64, Vec<Wake>), PgError> {
@@ -269,18 +269,29 @@ pub(super) async fn rescue(store: &PostgresStore, now: UnixMillis) -> Result<(u6
     .bind(signed(RESCUE_ROWS))
     .fetch_all(&store.pool)
     .await?;
-    Ok((rows.len() as u64, wakes_of(store, rows).await?))
+    Ok((rows.len() as u64, wakes_of(store, rows).await))
 }
 
-/// One wake per queue, for the first of its messages.
-async fn wakes_of(store: &PostgresStore, rows: Vec<(i64, UnixMillis)>) -> Result<Vec<Wake>, PgError> {
+/// One wake per queue, for the first of its messages. What they are about is committed: where their
+/// queues cannot be read, the next poll finds it.
+async fn wakes_of(store: &PostgresStore, rows: Vec<(i64, UnixMillis)>) -> Vec<Wake> {
     let mut first: HashMap<i64, UnixMillis> = HashMap::new();
     for (queue, due_at) in rows {
         first.entry(queue).and_modify(|first| *first = due_at.min(*first)).or_insert(due_at);
     }
     if first.is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
+    match named(store, first).await {
+        Ok(wakes) => wakes,
+        Err(error) => {
+            tracing::debug!(error = %error.into_store(), "a wake-up was not sent");
+            Vec::new()
+        }
+    }
+}
+
+async fn named(store: &PostgresStore, first: HashMap<i64, UnixMillis>) -> Result<Vec<Wake>, PgError> {
     let mut connection = store.pool.acquire().await?;
     let mut queues = store.queues.get(&mut connection).await?;
     if first.keys().any(|id| queues.with_id(*id).is_none()) {
