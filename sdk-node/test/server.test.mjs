@@ -110,6 +110,19 @@ test("a live server", async (t) => {
     assert.equal((await late.settle()).settled, "delivered");
   });
 
+  await t.test("what is pushed is found, taken, put back, and taken again", async () => {
+    await client.log.configure("pushed", { lease: "1m", retryLimit: 1 });
+    const { messageId, transactionId } = await client.log.push("pushed", { n: [1, null] }, { txn: "p-1" });
+    assert.equal(transactionId, "p-1");
+    assert.deepEqual((await client.log.find("pushed", "p-1")).map(({ id, data }) => [id, data]), [[messageId, { n: [1, null] }]]);
+    const first = await client.log.pop("pushed");
+    assert.equal((await client.log.ack(first.messages[0], { status: "retry" })).success, true);
+    const second = await client.log.pop("pushed");
+    assert.deepEqual(second.messages.map(({ id, data }) => [id, data]), [[messageId, { n: [1, null] }]]);
+    assert.equal((await client.log.ack(second.messages[0])).success, true);
+    assert.equal(await client.log.pop("pushed"), null);
+  });
+
   await t.test("a batch keeps the order of its entries", async () => {
     const inbox = server.inbox("batch");
     const answers = await client.batch([{ destination: inbox.url, body: "1" }, { destination: inbox.url, body: "2", queue: "nope" }, { destination: inbox.url, json: 3 }]);

@@ -213,11 +213,20 @@ fn read_item(value: Value, spelling: Spelling) -> Result<PushItem, InvalidInput>
     let item = PushItem {
         queue: fields.required_text("queue")?,
         partition: fields.text("partition")?,
-        payload: fields.take("payload").unwrap_or(Value::Null),
+        payload: read_item_payload(&mut fields)?,
         transaction_id: fields.text("txn")?,
     };
     fields.finish()?;
     Ok(item)
+}
+
+/// `payload`, or `json_text`: JSON already written. Neither is null.
+fn read_item_payload(fields: &mut Fields) -> Result<Value, InvalidInput> {
+    let Some(text) = fields.text("json_text")? else {
+        return Ok(fields.take("payload").unwrap_or(Value::Null));
+    };
+    let refused = |error| InvalidInput::new("payload", format!("payload must be JSON: {error}"));
+    serde_json::from_str(&text).map_err(refused)
 }
 
 /// The element of the wire; an absent timer also says whether its answer may be this call's own doing.
@@ -294,6 +303,22 @@ mod tests {
         );
         let expected = json!({"ok": false, "status": "absent", "queue": "q", "timerKey": "k", "txn": "t", "afterLostAnswer": true});
         assert_eq!(session.next_json()["done"], expected);
+    }
+
+    #[test]
+    fn a_push_takes_a_json_value_or_the_text_of_one() {
+        for item in
+            [json!({"queue": "q", "payload": {"n": 1}}), json!({"queue": "q", "jsonText": "{\"n\": 1}"})]
+        {
+            let step =
+                session("log.push", json!({"items": [item]}), Spelling::Camel).expect("legal").next_json();
+            let item = &body(&step)["items"][0];
+            assert_eq!((&item["queue"], &item["payload"]), (&json!("q"), &json!({"n": 1})));
+        }
+        let item = json!({"queue": "q", "jsonText": "\"\\ud800\""});
+        let error =
+            session("log.push", json!({"items": [item]}), Spelling::Camel).expect_err("no UTF-8 form");
+        assert!(error.to_string().starts_with("entry 0: payload must be JSON"), "{error}");
     }
 
     #[test]

@@ -176,6 +176,17 @@ macro_rules! with_calls {
                 fn ack(message: &PoppedMessage, status: AckStatus) -> AckResult {
                     Ok(Ack::of(message, status))
                 }
+
+                /// Appends messages. Not repeated after a lost answer: the log takes a transaction id
+                /// twice.
+                fn push(items: Vec<PushItem>) -> Vec<Pushed> {
+                    Ok(Push { items })
+                }
+
+                /// Sets a queue's options; it is made where it does not exist.
+                fn configure(queue: Configure) -> Configured {
+                    Ok(queue)
+                }
             }
         }
     };
@@ -195,7 +206,8 @@ pub(super) mod prelude {
     pub(in crate::client) use crate::ids::{MessageId, Name};
     pub(in crate::client) use crate::instant::Instant;
     pub(in crate::client) use crate::log::{
-        Ack, AckResult, AckStatus, Find, LogMessage, Pop, Popped, PoppedMessage,
+        Ack, AckResult, AckStatus, Configure, Configured, Find, LogMessage, Pop, Popped, PoppedMessage, Push,
+        PushItem, Pushed,
     };
     pub(in crate::client) use crate::message::{
         CancelMessage, Events, GetMessage, ListEvents, Message, RetryMessage,

@@ -195,6 +195,16 @@ export function clientSuite(sdk) {
       [() => client.timers.schedule("q", "k", { payload: "x", delay: 5 }), "delay"],
       [() => client.timers.cancel("q", ""), "timerKey"],
       [() => client.log.find("q", ""), "txn"],
+      [() => client.log.push("", 1), "queue"],
+      [() => client.log.push("q", undefined), "payload"],
+      [() => client.log.push("q", 1n), "payload"],
+      [() => client.log.push("q", "\ud800"), "payload"],
+      [() => client.log.push("q", 1, { payload: 2 }), "payload"],
+      [() => client.log.push("q", 1, { transactionId: "t" }), "transactionId"],
+      [() => client.log.configure("", {}), "queue"],
+      [() => client.log.configure("q", { lease: "500ms" }), "lease"],
+      [() => client.log.configure("q", { lease: 30 }), "lease"],
+      [() => client.log.configure("q", { leaseTime: "30s" }), "leaseTime"],
       [() => client.batch([]), "batch"],
       [() => client.batch("nope"), "entries"],
     ];
@@ -243,6 +253,35 @@ export function clientSuite(sdk) {
     const cancelled = await client.timers.cancel("reminders", "trial:day7", { txn: "t1" });
     assert.deepEqual({ ...cancelled }, { ok: false, status: "absent", queue: "reminders", timerKey: "trial:day7", txn: "t1", afterLostAnswer: false });
     assert.deepEqual(await cancelled.settle(), { settled: "delivered", message: frame });
+  });
+
+  test("a push carries one message, whose payload is any JSON", async (t) => {
+    const { client, requests } = await started(t, () => ({ status: 201, body: [{ index: 0, message_id: "m1", transaction_id: "t1", queueName: "q", status: "queued" }] }));
+    let deep = 1;
+    for (let depth = 0; depth < 40; depth += 1) deep = [deep];
+    for (const payload of [{ n: 1, at: new Date(0) }, null, "grüße", [1], deep]) {
+      const pushed = await client.log.push("q", payload, { txn: "t1", partition: "p" });
+      assert.deepEqual(pushed, { messageId: "m1", transactionId: "t1", queue: "q" });
+      const { method, target, body } = requests.at(-1);
+      assert.deepEqual([method, target], ["POST", "/api/v1/push"]);
+      assert.deepEqual(JSON.parse(body), { items: [{ queue: "q", partition: "p", payload: JSON.parse(JSON.stringify(payload)), transactionId: "t1" }] });
+    }
+    await client.log.push("q", 1);
+    assert.equal(JSON.parse(requests.at(-1).body).items[0].transactionId.length, 36);
+  });
+
+  test("a push is not repeated when it may have arrived", async (t) => {
+    const { client, requests } = await started(t, () => "drop");
+    const error = await rejection(client.log.push("q", 1));
+    assert.deepEqual([error.name, error.attempts, error.mayHaveBeenSent, requests.length], ["Transport", 1, true, 1]);
+  });
+
+  test("a queue of the log is configured in whole seconds", async (t) => {
+    const { client, requests } = await started(t, () => ({ status: 201, body: { configured: true, queue: "q", options: {} } }));
+    assert.equal(await client.log.configure("q", { lease: "1m", retention: { milliseconds: 5_000 }, retryLimit: 2, encryptionEnabled: false }), undefined);
+    const [{ method, target, body }] = requests;
+    assert.deepEqual([method, target], ["POST", "/api/v1/configure"]);
+    assert.deepEqual(JSON.parse(body), { queue: "q", options: { encryptionEnabled: false, retentionSeconds: 5, leaseTime: 60, retryLimit: 2 } });
   });
 
   test("timers are listed page after page, as they are asked for", async (t) => {

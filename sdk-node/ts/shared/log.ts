@@ -1,7 +1,7 @@
 /** The log: where delivered timers are found, taken under a lease, and settled. */
 
 import type { AckStatus } from "./contract.js";
-import { type CallOptions, convert, type Duration, joined } from "./options.js";
+import { type CallOptions, convert, type Duration, joined, writeJson } from "./options.js";
 import type { Caller } from "./client.js";
 import { instant, type SettleOptions } from "./timers.js";
 
@@ -73,6 +73,33 @@ export interface AckResult {
   readonly error: string | null;
 }
 
+/** How a message is appended. */
+export interface PushOptions extends CallOptions {
+  /** `Default` where none is given. */
+  readonly partition?: string | null | undefined;
+  /** Names the transaction; minted where none is given. */
+  readonly txn?: string | null | undefined;
+}
+
+/** A message that was appended. */
+export interface Pushed {
+  readonly messageId: string;
+  readonly transactionId: string;
+  readonly queue: string;
+}
+
+/** Options of a queue of the log; what is not given keeps the server's default. */
+export interface LogQueueOptions extends CallOptions {
+  /** Payloads are sealed at rest; a timer's when it is scheduled. */
+  readonly encryptionEnabled?: boolean | null | undefined;
+  /** How long frames are kept, in whole seconds. */
+  readonly retention?: Duration | null | undefined;
+  /** How long a pop's lease holds, in whole seconds. */
+  readonly lease?: Duration | null | undefined;
+  /** Failed acks before a message becomes a dead letter. */
+  readonly retryLimit?: number | null | undefined;
+}
+
 /** The calls on the log. */
 export interface Log {
   /** The frames that carry a transaction id, oldest first. */
@@ -81,6 +108,20 @@ export interface Log {
   pop(queue: string, options?: PopOptions | null): Promise<Popped | null>;
   /** Settles a message that was popped. */
   ack(message: Pick<PoppedMessage, "transactionId" | "partitionId" | "leaseId" | "consumerGroup">, options?: AckOptions | null): Promise<AckResult>;
+  /**
+   * Appends one message, whose payload is anything that has a JSON form. Not repeated after a lost answer:
+   * the log takes a transaction id twice.
+   */
+  push(queue: string, payload: unknown, options?: PushOptions | null): Promise<Pushed>;
+  /** Sets a queue's options; it is made where it does not exist. */
+  configure(queue: string, options?: LogQueueOptions | null): Promise<void>;
+}
+
+/** The server spells this answer as no other. */
+interface WirePushed {
+  message_id: string;
+  transaction_id: string;
+  queueName: string;
 }
 
 /** The calls on the log, made by `call`. */
@@ -97,5 +138,12 @@ export function logOf(call: Caller): Log {
       const given = joined(options, { transactionId, partitionId, leaseId, consumerGroup });
       return (await call("log.ack", given)) as AckResult;
     },
+    push: async (queue, payload, options) => {
+      const { signal, payload: _, ...given } = joined(options, { queue, payload });
+      const item = { ...given, jsonText: writeJson("payload", payload) };
+      const [pushed] = (await call("log.push", { items: [item], signal })) as [WirePushed];
+      return { messageId: pushed.message_id, transactionId: pushed.transaction_id, queue: pushed.queueName };
+    },
+    configure: async (queue, options) => void (await call("log.configure", joined(options, { queue }))),
   };
 }

@@ -85,14 +85,14 @@ function toPlain(option: string, value: unknown, depth: number): Plain {
 export function convert(
   options: Record<string, unknown>,
   name: string,
-  change: (value: NonNullable<unknown>) => unknown,
+  change: (value: unknown) => unknown,
 ): void {
   const value = options[name];
   if (value !== null && value !== undefined) options[name] = change(value);
 }
 
 /** Headers as pairs, whatever holds them. */
-export function headerPairs(headers: NonNullable<unknown>): unknown {
+export function headerPairs(headers: unknown): unknown {
   if (Array.isArray(headers)) return headers;
   const entries = (headers as { entries?: unknown }).entries;
   return typeof entries === "function" ? [...(headers as Map<string, string>).entries()] : headers;
@@ -109,23 +109,24 @@ export function convertContent(options: Record<string, unknown>, name: "body" | 
     if (bytes === null) {
       throw invalidInput(name, `${name} must be text or bytes, got ${nameOfType(content)}: pass an object as json`);
     }
-    delete options[name];
+    options[name] = null;
     options[`${name}Base64`] = toBase64(bytes);
   }
   if (json !== null && json !== undefined) {
     delete options.json;
-    options.jsonText = writeJson(json);
+    options.jsonText = writeJson("json", json);
   }
 }
 
-function writeJson(json: unknown): string {
+/** The text of a value that has a JSON form. */
+export function writeJson(option: string, json: unknown): string {
   let text: string | undefined;
   try {
     text = JSON.stringify(json);
   } catch (error) {
-    throw invalidInput("json", `json cannot be written as JSON: ${error instanceof Error ? error.message : "it throws"}`);
+    throw invalidInput(option, `${option} cannot be written as JSON: ${error instanceof Error ? error.message : "it throws"}`);
   }
-  if (text === undefined) throw invalidInput("json", `json cannot be written as JSON: it is ${nameOfType(json)}`);
+  if (text === undefined) throw invalidInput(option, `${option} cannot be written as JSON: it is ${nameOfType(json)}`);
   return text;
 }
 

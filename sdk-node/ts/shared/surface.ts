@@ -8,9 +8,12 @@ export type {
   AckResult,
   Log,
   LogMessage,
+  LogQueueOptions,
   PopOptions,
   Popped,
   PoppedMessage,
+  Pushed,
+  PushOptions,
 } from "./log.js";
 export type {
   Absent,
