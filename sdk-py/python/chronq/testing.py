@@ -154,8 +154,13 @@ def find_binary() -> Path | None:
 
 
 @contextlib.contextmanager
-def start_server(binary: str | os.PathLike[str] | None = None) -> Generator[Server]:
-    """Start a server on a free port, in memory. It ends with the block, or with this process."""
+def start_server(
+    binary: str | os.PathLike[str] | None = None, *, arguments: Iterable[str] = ()
+) -> Generator[Server]:
+    """Start a server on a free port, in memory. It ends with the block, or with this process.
+
+    ``arguments`` are further ones of ``chronq dev``.
+    """
     program = find_binary() if binary is None else Path(binary)
     if program is None or not program.is_file():
         raise InvalidInput(
@@ -163,7 +168,7 @@ def start_server(binary: str | os.PathLike[str] | None = None) -> Generator[Serv
             "or put chronq on PATH",
             option="binary",
         )
-    command = [str(program), "dev", "--listen", "127.0.0.1:0", "--exit-with-parent"]
+    command = [str(program), "dev", "--listen", "127.0.0.1:0", "--exit-with-parent", *arguments]
     # What configures the machine's own server, or a client of it, is not for this one.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(_SETTINGS)}
     with (
