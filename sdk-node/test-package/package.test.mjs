@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -13,6 +13,7 @@ import { build } from "esbuild";
 
 import { packAll } from "../scripts/pack.mjs";
 import { KEY, claimsFor, NOW, sign } from "../test/suites/signing.mjs";
+import { listenWeb } from "../test/suites/web-server.mjs";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const BIN = join(ROOT, "node_modules");
@@ -23,6 +24,10 @@ before(() => {
   tarballs = packAll(folder);
   writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
   execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", tarballs.main, tarballs.native], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+});
+before(() => {
+  cpSync(join(ROOT, "../examples/node"), join(folder, "examples"), { recursive: true });
+  for (const framework of ["express", "fastify", "hono"]) symlinkSync(join(BIN, framework), join(folder, "node_modules", framework));
 });
 after(() => rmSync(folder, { recursive: true }));
 
@@ -126,7 +131,6 @@ test("publint and attw find nothing", () => {
 });
 
 test("the examples publish and receive", async (t) => {
-  cpSync(join(ROOT, "../examples/node"), join(folder, "examples"), { recursive: true });
   const { startServer } = await import("@chronq/sdk/testing");
   const server = await startServer();
   t.after(() => server.stop());
@@ -157,4 +161,41 @@ test("the examples publish and receive", async (t) => {
   assert.match((await lines.next()).value, /^delivered: /);
   assert.equal((await deliver("y")).status, 401);
   assert.match((await lines.next()).value, /^refused: the body is not the one that was signed/);
+});
+
+const PUBLIC_URL = "https://app.example/prefix";
+
+async function takesVerifiedOrders(origin) {
+  const target = "/hooks/orders?x=%20";
+  const body = '{"orderId": 42}';
+  const now = Math.floor(Date.now() / 1_000);
+  const signature = sign(claimsFor(body, { sub: PUBLIC_URL + target, iat: now, nbf: now - 5, exp: now + 300, jti: "jwt_1" }));
+  const post = async (headers, sent = body) => {
+    const answer = await fetch(origin + target, { method: "POST", body: sent, headers: { "content-type": "application/json", ...headers } });
+    return [answer.status, await answer.json()];
+  };
+  assert.deepEqual(await post({ "chronq-signature": signature }), [200, { attempt: "jwt_1", orderId: 42 }]);
+  assert.deepEqual(await post({}), [401, { error: "signature_missing" }]);
+  assert.deepEqual(await post({ "chronq-signature": signature }, '{"orderId": 43}'), [401, { error: "body_mismatch" }]);
+}
+
+for (const framework of ["express", "fastify"]) {
+  test(`the example for ${framework} takes verified deliveries only`, async (t) => {
+    const env = { PATH: process.env.PATH, CHRONQ_CURRENT_SIGNING_KEY: KEY, PUBLIC_URL, PORT: "0" };
+    const app = spawn(process.execPath, [join(folder, "examples", `${framework}.mjs`)], { cwd: folder, env, stdio: ["ignore", "pipe", "inherit"] });
+    t.after(() => app.kill());
+    const lines = createInterface({ input: app.stdout })[Symbol.asyncIterator]();
+    const port = /^listening on port (\d+)$/.exec((await lines.next()).value)[1];
+    await takesVerifiedOrders(`http://127.0.0.1:${port}`);
+  });
+}
+
+test("the example for hono takes verified deliveries only", async (t) => {
+  Object.assign(process.env, { CHRONQ_CURRENT_SIGNING_KEY: KEY, PUBLIC_URL });
+  t.after(() => {
+    delete process.env.CHRONQ_CURRENT_SIGNING_KEY;
+    delete process.env.PUBLIC_URL;
+  });
+  const { default: app } = await import(join(folder, "examples/hono.mjs"));
+  await takesVerifiedOrders(await listenWeb(t, (request) => app.fetch(request)));
 });

@@ -117,20 +117,22 @@ test("hono", async (t) => {
   await exercise(await listenWeb(t, (request) => app.fetch(request)));
 });
 
-test("next, by its own request class", async (t) => {
-  const { NextRequest } = await import("next/server.js");
-  const POST = forNext.verified(options, async (request, delivery, context) => {
-    assert.ok(request instanceof NextRequest);
-    assert.deepEqual(await context.params, { id: "a" });
+test("web frameworks, whose options may come at the first request", async (t) => {
+  let asked = 0;
+  const late = () => {
+    asked += 1;
+    return options;
+  };
+  const route = forNext.verified(late, async (request, delivery, context) => {
+    assert.deepEqual(context, { params: { id: "a" } });
     return Response.json(seen(delivery, await request.json()));
   });
-  await exercise(await listenWeb(t, (request) => POST(new NextRequest(request), { params: Promise.resolve({ id: "a" }) })));
-});
-
-test("sveltekit, by its event", async (t) => {
-  const { json } = await import("@sveltejs/kit");
-  const POST = forSvelteKit.verified(options, async (event, delivery) => json(seen(delivery, await event.request.json())));
-  await exercise(await listenWeb(t, (request) => POST({ request, url: new URL(request.url), params: {} })));
+  await exercise(await listenWeb(t, (request) => route(request, { params: { id: "a" } })));
+  assert.equal(asked, 1);
+  const handler = forSvelteKit.verified(options, async (event, delivery) => Response.json(seen(delivery, await event.request.json())));
+  await exercise(await listenWeb(t, (request) => handler({ request })));
+  const wrong = forNext.verified(() => ({ ...options, publicUrl: undefined }), () => assert.fail("passed"));
+  await assert.rejects(wrong(new Request("https://h/"), {}), (error) => error instanceof InvalidInput && error.option === "publicUrl");
 });
 
 test("the public URL is configured, or refused at once", () => {

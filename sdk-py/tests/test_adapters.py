@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 import http.client
+import importlib.util
 import json
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated, Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
@@ -24,6 +26,7 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.test.utils import override_settings
 from django.urls import path
 from signing import CURRENT, URL, token
 
@@ -204,6 +207,46 @@ def test_the_url_may_depend_on_the_route_but_not_on_the_host(name: str) -> None:
         )
         assert (status, answer["sub"]) == (200, url)
         assert post(port, "/tenants/8", BODY, signed(url=url))[0] == 401
+
+
+def example(name: str) -> Any:
+    """A module of the examples, anew: it reads the environment as it is loaded."""
+    file = Path(__file__).parents[2] / "examples" / "python" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextlib.contextmanager
+def serve_django(urls: Any) -> Iterator[int]:
+    with override_settings(ROOT_URLCONF=urls), serve_wsgi(WSGIHandler()) as port:
+        yield port
+
+
+@pytest.mark.parametrize(
+    ("name", "serve"),
+    [
+        ("fastapi_app", lambda module: serve_asgi(module.app)),
+        ("flask_app", lambda module: serve_wsgi(module.app)),
+        ("django_urls", serve_django),
+    ],
+)
+def test_the_example_of_a_framework_takes_verified_deliveries_only(
+    monkeypatch: pytest.MonkeyPatch, name: str, serve: Any
+) -> None:
+    monkeypatch.setenv("CHRONQ_CURRENT_SIGNING_KEY", CURRENT)
+    monkeypatch.delenv("CHRONQ_NEXT_SIGNING_KEY", raising=False)
+    monkeypatch.setenv("PUBLIC_URL", URL)
+    body = b'{"orderId": 42}'
+    with serve(example(name)) as port:
+        status, answer = post(port, "/hook", body, signed(body))
+        assert (status, answer["order"]) == (200, 42)
+        assert answer["attempt"].startswith("jwt_")
+        assert post(port, "/hook", body, signed(BODY))[0] == 401
+        assert post(port, "/hook", body, [])[0] == 401
 
 
 def test_an_adapter_takes_its_keys_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ const deliveries = new WeakMap<object, VerifiedDelivery>();
  * `app.register(verifyDeliveries, options)`. A refused request is answered with 401. The body stays as
  * it was: Fastify parses it after it has been verified.
  */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- Fastify's own type, which is no dependency
 export function verifyDeliveries(instance: any, options: FastifyOptions, done: (error?: Error) => void): void {
   let rules: DeliveryOptions;
   try {
@@ -40,6 +41,7 @@ export function verifyDeliveries(instance: any, options: FastifyOptions, done: (
     return;
   }
   const limit = options.limit ?? DEFAULT_LIMIT;
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-call, @typescript-eslint/no-unsafe-member-access -- see above
   instance.addHook("preParsing", async (request: Request, reply: Reply, payload: Readable | undefined) => {
     const body = await readAll(payload ?? request.raw, limit);
     if (body === null) return reply.code(413).send({ error: "too_large" });

@@ -128,7 +128,6 @@ export function receiverOn(core: ReceiverCore): ReceiverConstructor {
       return this.#dialect;
     }
 
-    // eslint-disable-next-line @typescript-eslint/require-await
     async verify(delivery: Delivery): Promise<Claims> {
       if (core.platformDigestFrom === null) return this.verifySync(delivery);
       const sorted = new SortedDelivery(delivery);

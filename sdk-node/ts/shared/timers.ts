@@ -173,7 +173,10 @@ export function timersOf(call: Caller): Timers {
     reschedule: async (queue, key, options) => place("timers.reschedule", queue, key, options),
     cancel: async (queue, key, options) =>
       revive((await call("timers.cancel", joined(options, { queue, key }))) as TimerResult) as CancelResult,
-    peek: async (queue, key, options) => peeked((await call("timers.peek", joined(options, { queue, key }))) as WirePeek | null),
+    peek: async (queue, key, options) => {
+      const wire = (await call("timers.peek", joined(options, { queue, key }))) as WirePeek | null;
+      return wire === null ? null : peeked(wire);
+    },
     async *list(queue, options) {
       let after = options?.after ?? null;
       for (;;) {
@@ -205,15 +208,14 @@ function absent(call: Caller, result: Absent): Absent {
       const given = joined(options, { queue, timerKey, txn });
       convert(given, "since", instant);
       const settled = (await call("timers.settle", given)) as Settled | { settled: "pending"; timer: WirePeek };
-      return settled.settled === "pending" ? { ...settled, timer: peeked(settled.timer as WirePeek)! } : settled;
+      return settled.settled === "pending" ? { ...settled, timer: peeked(settled.timer as WirePeek) } : settled;
     },
   });
 }
 
 type WirePeek = TimerRow & { payload: string; found: boolean };
 
-function peeked(wire: WirePeek | null): PeekedTimer | null {
-  if (wire === null) return null;
+function peeked(wire: WirePeek): PeekedTimer {
   const { found: _, payload, ...row } = wire;
   return { ...row, payload: fromBase64(payload) };
 }

@@ -1,4 +1,5 @@
-//! The Node package: types, tests, and the package as users install it.
+//! The Node package: lints, types, tests, the package as users install it, and its adapters in the servers of
+//! frameworks that build what they serve.
 
 use super::{Ran, missing};
 use crate::command::Failure;
@@ -19,5 +20,8 @@ pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
     for script in SCRIPTS.into_iter().filter(|script| node::has_script(&package, script)) {
         node::npm(&package).args(["run", "--silent", script]).env("CHRONQ_SERVER_BIN", server).run()?;
     }
+    let frameworks = package.join("test-frameworks");
+    node::install(&frameworks)?;
+    node::npm(&frameworks).args(["run", "--silent", "test"]).run()?;
     Ok(Ran::Passed)
 }

@@ -44,6 +44,17 @@ export function checked(options: DeliveryOptions): DeliveryOptions {
   return { ...options, publicUrl: publicUrl === null ? null : publicUrl.replace(/\/+$/, "") };
 }
 
+/**
+ * The same for options that may be a function: asked at the first request, where a build that only loads a
+ * module has no keys yet, or where they come with the request. They do not change afterwards.
+ */
+export function checkedOnce<A extends unknown[]>(
+  options: DeliveryOptions | ((...args: A) => DeliveryOptions),
+): (...args: A) => DeliveryOptions {
+  let rules = typeof options === "function" ? null : checked(options);
+  return (...args) => (rules ??= checked((options as (...args: A) => DeliveryOptions)(...args)));
+}
+
 /** The URL that a delivery to this request's target was published to. */
 export function publishedUrl(options: DeliveryOptions, target: string): string | null {
   return options.publicUrl === null ? null : options.publicUrl + target;
@@ -56,7 +67,7 @@ export async function judge(
   headers: RequestHeaders,
   body: Uint8Array,
 ): Promise<VerifiedDelivery | Refusal> {
-  return judgeRaw(options, target, headers, body) as Promise<VerifiedDelivery | Refusal>;
+  return judgeRaw(options, target, headers, body);
 }
 
 /** The same for a body of unknown kind: one that was parsed before is refused as such. */

@@ -1,6 +1,6 @@
 /** Workers: wraps a `fetch` handler. Keys live in the environment that comes with each request. */
 
-import { checked, type DeliveryOptions, type VerifiedDelivery } from "./delivery.js";
+import { checkedOnce, type DeliveryOptions, type VerifiedDelivery } from "./delivery.js";
 import { verifyWeb } from "./web.js";
 
 export type { DeliveryOptions, Refusal, VerifiedDelivery } from "./delivery.js";
@@ -10,11 +10,9 @@ export function verified<Env, Context>(
   options: DeliveryOptions | ((env: Env) => DeliveryOptions),
   handler: (request: Request, delivery: VerifiedDelivery, env: Env, context: Context) => Response | Promise<Response>,
 ): (request: Request, env: Env, context: Context) => Promise<Response> {
-  let rules = typeof options === "function" ? null : checked(options);
+  const rules = checkedOnce(options);
   return async (request, env, context) => {
-    // The environment of a worker does not change while it lives.
-    rules ??= checked((options as (env: Env) => DeliveryOptions)(env));
-    const verdict = await verifyWeb(rules, request);
+    const verdict = await verifyWeb(rules(env), request);
     return verdict instanceof Response ? verdict : handler(request, verdict, env, context);
   };
 }
