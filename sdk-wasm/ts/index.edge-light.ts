@@ -2,7 +2,8 @@
 
 import { initSync } from "../wasm/full/chronq.js";
 import module from "../wasm/full/chronq_bg.wasm?module";
+import { ofThisRealm } from "./realm.js";
 
-initSync({ module });
+initSync({ module: ofThisRealm(module) });
 
 export * from "./index.js";

@@ -2,7 +2,8 @@
 
 import { initSync } from "../wasm/receiver/chronq.js";
 import module from "../wasm/receiver/chronq_bg.wasm?module";
+import { ofThisRealm } from "./realm.js";
 
-initSync({ module });
+initSync({ module: ofThisRealm(module) });
 
 export * from "./receiver.js";

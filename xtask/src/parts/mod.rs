@@ -95,8 +95,8 @@ impl Part {
             Self::Readme => "snippets are the files they name, links lead somewhere, the quickstart runs",
             Self::Wasm => "the edge package builds within its size budget",
             Self::Python => "ruff, mypy, stubtest, pytest",
-            Self::Node => "tsc, node tests, the package as packed",
-            Self::Edge => "the edge package in Node, workerd and what else is installed",
+            Self::Node => "eslint, tsc, node tests, the package as packed, in Next.js and SvelteKit",
+            Self::Edge => "the edge package in Node, workerd, edge-light, Deno, Bun and Chromium",
             Self::Conformance => "every SDK face and the server against one set of answers",
         }
     }
