@@ -1,18 +1,36 @@
 //! What is measured: a process of its own that takes publishes over HTTP and delivers them signed.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::{Options, Outcome};
+use crate::Outcome;
 
 /// Obviously not a secret: what the ceiling and pg-boss sign under.
 pub(crate) const SIGNING_KEY: &str = "sig_bench-key-not-a-secret-bench-key-not-a-secret";
 
+/// The programs to measure, and where.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Programs {
+    /// The server's binary, built with --release.
+    #[arg(long)]
+    pub(crate) chronq: PathBuf,
+    /// A Postgres to use; without one only SQLite is measured.
+    #[arg(long)]
+    pub(crate) postgres: Option<String>,
+    /// Node 22 or newer and the folder of the pg-boss service; without both it is left out.
+    #[arg(long, requires = "pg_boss")]
+    pub(crate) node: Option<PathBuf>,
+    /// Folder with service.mjs and its installed `node_modules`.
+    #[arg(long, requires = "node")]
+    pub(crate) pg_boss: Option<PathBuf>,
+}
+
 /// What the command line prints on a database.
-async fn administer(options: &Options, database: &str, arguments: &[&str]) -> Outcome<serde_json::Value> {
+async fn administer(options: &Programs, database: &str, arguments: &[&str]) -> Outcome<serde_json::Value> {
     let output =
         Command::new(&options.chronq).args(arguments).args(["--database-url", database]).output().await?;
     serde_json::from_slice(&output.stdout).map_err(|error| {
@@ -21,7 +39,7 @@ async fn administer(options: &Options, database: &str, arguments: &[&str]) -> Ou
 }
 
 /// An admin token, made before the server starts, so that it knows it.
-async fn make_token(options: &Options, database: &str) -> Outcome<String> {
+async fn make_token(options: &Programs, database: &str) -> Outcome<String> {
     let migrated =
         Command::new(&options.chronq).args(["migrate", "--database-url", database]).output().await?;
     if !migrated.status.success() {
@@ -48,6 +66,14 @@ impl Kind {
             Self::PgBoss => "pg-boss 12 on Postgres",
         }
     }
+
+    /// The store alone.
+    pub(crate) const fn store(self) -> &'static str {
+        match self {
+            Self::Sqlite => "SQLite",
+            Self::Postgres | Self::PgBoss => "Postgres",
+        }
+    }
 }
 
 /// A running contender.
@@ -58,21 +84,28 @@ pub(crate) struct Contender {
     base: String,
     token: String,
     signing_key: String,
-    // The database lives as long as the process.
-    _data: TempDir,
+    /// A database of its own lives as long as the process.
+    data: Option<TempDir>,
 }
 
 impl Contender {
-    pub(crate) async fn start(kind: Kind, options: &Options) -> Outcome<Self> {
+    /// Starts it on a database of its own; on Postgres, the one that is named.
+    pub(crate) async fn start(kind: Kind, options: &Programs) -> Outcome<Self> {
         let data = TempDir::new()?;
-        let embedded = format!("sqlite:{}", data.path().join("chronq.db").display());
         let database = match (kind, &options.postgres) {
-            (Kind::Sqlite, _) => embedded,
+            (Kind::Sqlite, _) => format!("sqlite:{}", data.path().join("chronq.db").display()),
             (Kind::Postgres | Kind::PgBoss, Some(url)) => url.clone(),
             (Kind::Postgres | Kind::PgBoss, None) => {
                 return Err("Postgres is measured with --postgres".into());
             }
         };
+        let mut contender = Self::on(kind, options, database).await?;
+        contender.data = Some(data);
+        Ok(contender)
+    }
+
+    /// Starts it on a database that is somebody else's to keep.
+    pub(crate) async fn on(kind: Kind, options: &Programs, database: String) -> Outcome<Self> {
         let token = match kind {
             Kind::Sqlite | Kind::Postgres => Some(make_token(options, &database).await?),
             Kind::PgBoss => None,
@@ -100,14 +133,8 @@ impl Contender {
         let ready: serde_json::Value = serde_json::from_str(&line)
             .map_err(|error| format!("{} did not say that it is ready: {error}: {line}", kind.name()))?;
         let base = ready["url"].as_str().ok_or("the ready line has no url")?.to_owned();
-        let mut contender = Self {
-            kind,
-            child,
-            base,
-            token: String::new(),
-            signing_key: SIGNING_KEY.to_owned(),
-            _data: data,
-        };
+        let mut contender =
+            Self { kind, child, base, token: String::new(), signing_key: SIGNING_KEY.to_owned(), data: None };
         if let Some(token) = token {
             contender.token = token;
             let keys = administer(options, &database, &["keys", "list"]).await?;
@@ -155,6 +182,7 @@ impl Contender {
     pub(crate) async fn stop(mut self) -> Outcome<()> {
         drop(self.child.stdin.take());
         tokio::time::timeout(std::time::Duration::from_secs(20), self.child.wait()).await??;
+        drop(self.data.take());
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! The publishers: hyper connections that are kept open, one publish after another on each.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -20,7 +21,7 @@ use crate::{Outcome, rate};
 /// Messages in one batch, as the contract allows.
 const BATCH: usize = 100;
 /// Half a kilobyte, as a webhook is.
-const BODY_BYTES: usize = 512;
+pub(crate) const BODY_BYTES: usize = 512;
 
 type Connection = SendRequest<Full<Bytes>>;
 
@@ -47,6 +48,55 @@ pub(crate) async fn send_once(contender: &Contender, method: &str, path: &str, b
     if status.is_success() { Ok(()) } else { Err(format!("{method} {path}: {status} {body:?}").into()) }
 }
 
+/// The value of a counter among the server's metrics; one that is not there yet is 0.
+pub(crate) async fn counter(contender: &Contender, name: &str) -> Outcome<f64> {
+    let mut connection = connect(contender.authority()).await?;
+    let request = request(contender, "GET", "/metrics", String::new())?;
+    let (_, body) = send(&mut connection, request).await?;
+    let text = std::str::from_utf8(&body)?;
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    Ok(value.map(str::parse).transpose()?.unwrap_or(0.0))
+}
+
+/// Sends bodies over `connections` at once and gives the answers back in order. The requests are made
+/// before the returned future is first polled, so that a measurement holds the sending alone.
+pub(crate) fn send_all<'a>(
+    contender: &'a Contender,
+    path: &str,
+    bodies: Vec<String>,
+    connections: usize,
+) -> Outcome<impl Future<Output = Outcome<Vec<Bytes>>> + use<'a>> {
+    let mut shares: Vec<Vec<(usize, Request<Full<Bytes>>)>> = (0..connections).map(|_| Vec::new()).collect();
+    let count = bodies.len();
+    for (number, body) in bodies.into_iter().enumerate() {
+        shares[number % connections].push((number, request(contender, "POST", path, body)?));
+    }
+    Ok(async move {
+        let mut tasks = JoinSet::new();
+        for share in shares {
+            let mut connection = connect(contender.authority()).await?;
+            tasks.spawn(async move {
+                let mut answers = Vec::with_capacity(share.len());
+                for (number, request) in share {
+                    let (status, answer) = send(&mut connection, request).await?;
+                    if !status.is_success() {
+                        return Err(format!("a call was answered {status} {answer:?}").into());
+                    }
+                    answers.push((number, answer));
+                }
+                Outcome::Ok(answers)
+            });
+        }
+        let mut answers = vec![Bytes::new(); count];
+        while let Some(done) = tasks.join_next().await {
+            for (number, answer) in done?? {
+                answers[number] = answer;
+            }
+        }
+        Ok(answers)
+    })
+}
+
 fn request(contender: &Contender, method: &str, path: &str, body: String) -> Outcome<Request<Full<Bytes>>> {
     Ok(Request::builder()
         .method(method)
@@ -57,7 +107,8 @@ fn request(contender: &Contender, method: &str, path: &str, body: String) -> Out
         .body(Full::new(Bytes::from(body)))?)
 }
 
-fn body(number: usize) -> String {
+/// A body of [`BODY_BYTES`], each another one.
+pub(crate) fn body(number: usize) -> String {
     let start = format!("{{\"n\":{number},\"pad\":\"");
     format!("{start}{}\"}}", "x".repeat(BODY_BYTES - start.len() - 2))
 }
