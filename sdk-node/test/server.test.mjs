@@ -1,6 +1,9 @@
 // The package against a live server.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { test } from "node:test";
 
 import { Chronq, Conflict, InvalidInput, NotFound, Receiver, SIGNATURE_HEADER, Unauthorized } from "@chronq/sdk";
@@ -129,4 +132,23 @@ test("a live server", async (t) => {
     assert.deepEqual(answers.map((answer) => "error" in answer), [false, true, false]);
     assert.deepEqual((await inbox.waitFor(2)).map(({ body }) => body).sort(), ["1", "3"]);
   });
+});
+
+test("a test server ends with its run, even a killed one", async () => {
+  const program = `import { startServer } from "@chronq/sdk/testing";
+const server = await startServer();
+console.log(server.url);
+setTimeout(() => {}, 60_000);`;
+  const run = spawn(process.execPath, ["--input-type=module", "--eval", program], { cwd: import.meta.dirname, stdio: ["ignore", "pipe", "inherit"] });
+  const [url] = await once(run.stdout.setEncoding("utf8"), "data");
+  const listens = () =>
+    new Promise((resolve) => {
+      const socket = connect(Number(new URL(url.trim()).port), "127.0.0.1");
+      socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+      socket.once("connect", () => socket.destroy());
+    });
+  assert.equal(await listens(), true);
+  run.kill("SIGKILL");
+  const until = Date.now() + 30_000;
+  while (await listens()) assert.ok(Date.now() < until, "it still listens");
 });

@@ -200,6 +200,16 @@ def test_503_is_waited_out_as_the_server_asks(fake: FakeServer, client: Chronq) 
     assert len(fake.requests) == 2
 
 
+def test_a_suffix_is_added_to_the_user_agent(fake: FakeServer) -> None:
+    fake.answer(Answer(200, []), Answer(200, []))
+    for suffix in (None, "orders/7"):
+        with Chronq(fake.url, TOKEN, user_agent=suffix) as client:
+            client.queues.list()
+    plain, suffixed = (request.headers["user-agent"] for request in fake.requests)
+    assert plain.startswith("chronq-sdk/")
+    assert suffixed == f"{plain} orders/7"
+
+
 def test_retry_none_makes_one_attempt(fake: FakeServer) -> None:
     fake.answer(Answer(503, {"error": "the store is unavailable"}))
     with Chronq(fake.url, TOKEN, retry=None) as client, pytest.raises(Unavailable) as raised:

@@ -1,8 +1,10 @@
 """The exceptions: one base, one class per kind of the core, nothing secret in any of them."""
 
+import copy
 import json
 import pickle
 import traceback
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -54,6 +56,17 @@ def test_an_error_can_be_made_by_hand(name: str) -> None:
     assert error.code
 
 
+def _members(thing: object, depth: int = 4) -> Iterator[str]:
+    """Everything that can be reached by name, shown."""
+    for name in dir(thing):
+        if name.startswith("__"):
+            continue
+        member = getattr(thing, name)
+        yield f"{name} {member!r}"
+        if depth > 0 and type(member).__module__.startswith("chronq"):
+            yield from _members(member, depth - 1)
+
+
 def test_no_secret_shows_anywhere() -> None:
     secrets = (TOKEN, CURRENT, NEXT)
     receiver = Receiver(CURRENT, NEXT)
@@ -65,6 +78,15 @@ def test_no_secret_shows_anywhere() -> None:
         str(receiver),
         repr(Publish("https://example.com/", body="b")),
     ]
+    for thing in (Chronq("http://127.0.0.1:1", TOKEN), AsyncChronq("http://127.0.0.1:1", TOKEN), receiver):
+        shown += _members(thing)
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            # Handing them on would hand the secret on.
+            with pytest.raises(TypeError) as refused:
+                pickle.dumps(thing, protocol)
+            shown.append(repr(refused.value))
+        with pytest.raises(TypeError):
+            copy.deepcopy(thing)
     attempts: list[Any] = [
         lambda: receiver.verify(signature=token(b"", now=1), body=b"", now=NOW),
         lambda: receiver.verify(signature=CURRENT, body=b""),
@@ -78,6 +100,7 @@ def test_no_secret_shows_anywhere() -> None:
             attempt()
         error = raised.value
         assert isinstance(error, InvalidInput | SignatureError | chronq.Transport)
-        shown += [str(error), repr(error), repr(vars(error)), *traceback.format_exception_only(error)]
+        shown += [str(error), repr(error), repr(vars(error)), *traceback.format_exception(error)]
+        shown += [repr(pickle.dumps(error)), repr(copy.deepcopy(error).__dict__)]
     for text in shown:
         assert not any(secret in text for secret in secrets), text

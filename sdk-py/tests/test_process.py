@@ -2,13 +2,17 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 import threading
+import time
+from urllib.parse import urlsplit
 
 import pytest
 from chronq import Chronq
+from chronq.testing import Server
 from conftest import TOKEN
 from fake_server import Answer, FakeServer, Hold
 
@@ -113,6 +117,35 @@ def test_a_process_ends_with_calls_in_flight(fake: FakeServer) -> None:
     """
     done = run(program, fake.url, TOKEN)
     assert (done.returncode, done.stdout) == (0, "over\n"), done.stderr
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except ConnectionError:
+        return False
+    return True
+
+
+def test_a_test_server_ends_with_its_run_even_a_killed_one(live: Server) -> None:
+    program = """
+        import time
+        from chronq.testing import start_server
+        with start_server() as server:
+            print(server.url, flush=True)
+            time.sleep(60)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        port = urlsplit(run.stdout.readline().strip()).port
+        assert port is not None
+        assert listens(port)
+        run.kill()
+    deadline = time.monotonic() + 30
+    while listens(port):
+        assert time.monotonic() < deadline, "it still listens"
+        time.sleep(0.01)
 
 
 def test_importing_needs_no_environment_and_starts_no_thread() -> None:

@@ -214,9 +214,19 @@ fn an_empty_id_is_refused_before_the_network() {
 
 #[test]
 fn no_secret_shows_in_debug() {
-    let builder = Client::builder().url("http://127.0.0.1:1").token(TOKEN);
-    assert!(!format!("{builder:?}").contains(TOKEN));
-    assert!(!format!("{:?}", builder.build().unwrap()).contains(TOKEN));
+    let builder = || Client::builder().url("http://127.0.0.1:1").token(TOKEN).retry(RetryPolicy::off());
+    let client = builder().build().unwrap();
+    let request = config().endpoint.request(http::Method::GET, "/", Bytes::new()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let refused = runtime.block_on(client.queues().list()).expect_err("nobody listens");
+    let illegal = builder().token(format!("{TOKEN}\n")).build().expect_err("a line end");
+    let mut shown = vec![format!("{:?} {client:?} {:?} {request:?}", builder(), client.timers().list("q"))];
+    shown.extend([refused, illegal].iter().map(|error| format!("{error} {error:?}")));
+    #[cfg(feature = "blocking")]
+    shown.push(format!("{:?}", builder().build_blocking().unwrap()));
+    for text in shown {
+        assert!(!text.contains(TOKEN), "{text}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inspect } from "node:util";
+import { format, inspect } from "node:util";
 
 import { fakeServer } from "./fake-server.mjs";
 
@@ -54,6 +54,12 @@ export function clientSuite(sdk) {
     assert.equal(headers["chronq-not-before"], "1795996800");
     assert.equal(headers["chronq-deduplication-id"].length, 36);
     assert.equal(headers["chronq-callback"], "https://app.example/done");
+  });
+
+  test("a suffix is added to the user agent", async (t) => {
+    const { client, requests } = await started(t, () => ({ body: [] }), { userAgent: "orders/7" });
+    await client.queues.list();
+    assert.match(requests[0].headers["user-agent"], /^chronq-sdk\/\d+\.\d+\.\d+ orders\/7$/);
   });
 
   test("a content type is always sent", async (t) => {
@@ -321,13 +327,35 @@ export function clientSuite(sdk) {
   });
 
   test("neither a client nor its errors show the token", async (t) => {
-    const { client } = await started(t, () => "drop", { retry: false });
-    const shown = [inspect(client, { showHidden: true, depth: 9 }), JSON.stringify(client)];
-    for (const options of [{}, { retries: -1 }]) {
-      shown.push(inspect(await rejection(client.publish(DESTINATION, options)), { showHidden: true, depth: 9 }));
+    const answers = ["drop", { status: 401, body: { error: "unauthorized" } }, { body: "no json" }];
+    const { client } = await started(t, (_, index) => answers[index], { retry: false });
+    const things = [client, client.messages, client.timers, client.log];
+    for (const options of [{}, {}, {}, { retries: -1 }]) things.push(await rejection(client.publish(DESTINATION, options)));
+    for (const token of [`${TOKEN}\n`, `${TOKEN} `, `${TOKEN}\ud800`]) {
+      assert.throws(() => new Chronq({ url: "http://h", token }), (error) => things.push(error) > 0);
     }
-    try { new Chronq({ url: "http://h", token: `${TOKEN}\n` }); } catch (error) { shown.push(inspect(error)); }
-    for (const text of shown) assert.ok(!text.includes("not-a-real-token"), text);
+    assert.throws(() => new Chronq({ url: "nope", token: TOKEN, tokne: 1 }), (error) => things.push(error) > 0);
+    for (const text of things.flatMap(waysToShow)) assert.ok(!text.includes("not-a-real-token"), text);
+  });
+}
+
+/** Every way in which a value is printed, logged or handed on. */
+function waysToShow(value) {
+  const ways = [
+    () => inspect(value, { showHidden: true, depth: 20, getters: true }),
+    () => format("%o %O %s %j", value, value, value, value),
+    () => JSON.stringify(value),
+    () => `${value.stack} ${value.message} ${value.cause}`,
+    () => inspect(structuredClone(value), { showHidden: true, depth: 20 }),
+    () => inspect(Object.getOwnPropertyDescriptors(value), { showHidden: true, depth: 20 }),
+  ];
+  return ways.map((show) => {
+    try {
+      return String(show());
+    } catch (error) {
+      // What has methods cannot be cloned; the refusal must be as discreet.
+      return inspect(error, { showHidden: true, depth: 20 });
+    }
   });
 }
 

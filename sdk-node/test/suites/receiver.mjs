@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inspect } from "node:util";
+import { format, inspect } from "node:util";
 import vm from "node:vm";
 
 import { bodyClaim, claimsFor, KEY, NOW, OTHER_KEY, sign, URL_SIGNED, webhookHeaders } from "./signing.mjs";
@@ -253,7 +253,10 @@ export function receiverSuite({ InvalidInput, Receiver, SIGNATURE_HEADER, Signat
   });
 
   test("a receiver shows no key", () => {
-    for (const text of [inspect(receiver, { showHidden: true, depth: 9 }), JSON.stringify(receiver), String(receiver)]) {
+    for (const text of [
+      inspect(receiver, { showHidden: true, depth: 9, getters: true }), JSON.stringify(receiver), String(receiver),
+      inspect(structuredClone(receiver), { showHidden: true }), format("%o %O %s %j", receiver, receiver, receiver, receiver),
+    ]) {
       assert.ok(!text.includes("not-a-real"), text);
     }
   });
