@@ -23,6 +23,10 @@ function pack(folder, into) {
   return join(into, (Array.isArray(packed) ? packed[0] : Object.values(packed)[0]).filename);
 }
 
+function addLicences(folder) {
+  for (const name of ["LICENSE-APACHE", "LICENSE-MIT"]) cpSync(join(root, "..", name), join(folder, name));
+}
+
 /** Packs both into a folder, and answers with the paths of the tarballs. */
 export function packAll(into) {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -35,6 +39,8 @@ export function packAll(into) {
     mkdirSync(main);
     writeFileSync(join(main, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
     cpSync(join(root, "dist"), join(main, "dist"), { recursive: true });
+    cpSync(join(root, "README.md"), join(main, "README.md"));
+    addLicences(main);
 
     const platform = ownPlatform();
     const [os, cpu, libc] = platform.split("-");
@@ -51,10 +57,11 @@ export function packAll(into) {
       cpu: [cpu],
       ...(libc ? { libc: [libc === "gnu" ? "glibc" : libc] } : {}),
       main: "chronq.node",
-      files: ["chronq.node"],
+      files: ["chronq.node", "LICENSE-*"],
     };
     writeFileSync(join(native, "package.json"), `${JSON.stringify(about, null, 2)}\n`);
     cpSync(join(root, "chronq.node"), join(native, "chronq.node"));
+    addLicences(native);
     return { main: pack(main, into), native: pack(native, into) };
   } finally {
     rmSync(staging, { recursive: true });

@@ -31,7 +31,7 @@ before(() => {
 });
 after(() => rmSync(folder, { recursive: true }));
 
-const run = (file, ...args) => execFileSync(process.execPath, [file, ...args], { cwd: folder, encoding: "utf8" });
+const run = (...args) => execFileSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
 
 function write(name, text) {
   const file = join(folder, name);
@@ -58,6 +58,12 @@ test("ESM", () => {
 
 test("CommonJS", () => {
   assert.equal(run(write("use.cjs", `const ${NAMES} = require("@chronq/sdk");\n${USE.replace(": unknown", "")}`)), SAID);
+});
+
+test("each package brings its licences, and the main one its README", () => {
+  const files = (tarball) => execFileSync("tar", ["-tzf", tarball], { encoding: "utf8" });
+  for (const tarball of Object.values(tarballs)) assert.match(files(tarball), /LICENSE-APACHE\n.*LICENSE-MIT\n/s);
+  assert.match(files(tarballs.main), /README\.md\n/);
 });
 
 test("every entry loads as ESM and as CommonJS", () => {
@@ -198,4 +204,12 @@ test("the example for hono takes verified deliveries only", async (t) => {
   });
   const { default: app } = await import(join(folder, "examples/hono.mjs"));
   await takesVerifiedOrders(await listenWeb(t, (request) => app.fetch(request)));
+});
+
+test("the example of a test passes", () => {
+  // The runner that runs this file would have the inner one skip its own.
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const args = ["--test", "--test-reporter=tap", join("examples", "seven-days.test.mjs")];
+  const said = execFileSync(process.execPath, args, { cwd: folder, env, encoding: "utf8" });
+  assert.match(said, /^# pass 1$/m);
 });

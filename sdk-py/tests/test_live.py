@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from chronq import (
@@ -185,19 +186,6 @@ def test_asyncio_against_the_server(live: Server) -> None:
 
 
 def test_the_fixture_starts_a_server(pytester: pytest.Pytester, live: Server) -> None:
-    pytester.makepyfile(
-        """
-        from datetime import timedelta
-        from chronq import Chronq
-
-        def test_seven_days_in_a_moment(chronq_server):
-            inbox = chronq_server.inbox()
-            with Chronq(chronq_server.url, chronq_server.token) as client:
-                client.publish(inbox.url, json={"n": 1}, delay="7d")
-            chronq_server.clock.advance(timedelta(days=8))
-            [request] = inbox.wait()
-            claims = chronq_server.receiver().verify_headers(request.headers, request.body, inbox.url)
-            assert claims.sub == inbox.url
-        """
-    )
+    example = Path(__file__).parents[2] / "examples" / "python" / "test_seven_days.py"
+    pytester.makepyfile(example.read_text())
     pytester.runpytest_subprocess("-q").assert_outcomes(passed=1)

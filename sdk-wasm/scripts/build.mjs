@@ -2,7 +2,7 @@
 // too, for runtimes and bundlers that cannot import one.
 
 import { execFileSync } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -15,6 +15,9 @@ for (const name of ["full", "receiver"]) {
   writeFileSync(join(folder, "inline.js"), code);
   writeFileSync(join(folder, "inline.d.ts"), "export declare const bytes: Uint8Array<ArrayBuffer>;\n");
 }
+
+// npm packs what stands below the manifest.
+for (const name of ["LICENSE-APACHE", "LICENSE-MIT"]) cpSync(join(root, "..", name), join(root, name));
 
 rmSync(join(root, "dist"), { recursive: true, force: true });
 const tsc = join(root, "node_modules/typescript/bin/tsc");

@@ -54,8 +54,35 @@ test("Node, required", () => {
   assert.equal(run(process.execPath, write("use.cjs", `const ${NAMES} = require("@chronq/edge");\n${USE}`)), SAID);
 });
 
+test("it brings its licences and its README", () => {
+  const files = execFileSync("tar", ["-tzf", tarball], { encoding: "utf8" });
+  for (const name of ["LICENSE-APACHE", "LICENSE-MIT", "README.md"]) assert.ok(files.includes(`package/${name}\n`), name);
+});
+
+test("strict TypeScript takes every entry", () => {
+  write("types.mts", `
+import { Chronq, Receiver, type Claims, type Published } from "@chronq/edge";
+import { Receiver as Alone } from "@chronq/edge/receiver";
+import { Receiver as Inline } from "@chronq/edge/inline";
+import { Receiver as AloneInline } from "@chronq/edge/receiver/inline";
+import { verified } from "@chronq/edge/workers";
+interface Env { readonly KEY: string }
+export default {
+  fetch: verified((env: Env) => ({ receiver: new Receiver({ currentSigningKey: env.KEY }), publicUrl: null }),
+    (request, delivery) => Response.json(delivery.claims)),
+};
+export const published: Promise<Published> = new Chronq().publish("https://app.example/", { json: 1 });
+export const claims: Claims[] = [Receiver, Alone, Inline, AloneInline].map((each) => new each().verifySync({ signature: "", body: "" }));
+`);
+  write("tsconfig.json", JSON.stringify({
+    compilerOptions: { module: "nodenext", target: "es2022", lib: ["es2023", "dom", "dom.iterable"], types: [], strict: true, exactOptionalPropertyTypes: true, noEmit: true },
+    files: ["types.mts"],
+  }));
+  run(process.execPath, join(MODULES, "typescript/bin/tsc"), "-p", folder);
+});
+
 test("every entry loads", () => {
-  const entries = ["", "/receiver", "/workers", "/hono", "/next", "/sveltekit"].map((path) => `@chronq/edge${path}`);
+  const entries = ["", "/receiver", "/inline", "/receiver/inline", "/workers", "/hono", "/next", "/sveltekit"].map((path) => `@chronq/edge${path}`);
   run(process.execPath, write("entries.mjs", entries.map((entry, index) => `import * as e${index} from "${entry}"; if (Object.keys(e${index}).length === 0) throw 0;`).join("\n")));
 });
 
