@@ -1,5 +1,6 @@
 // The protocol of the suite on stdin and stdout: one line of JSON for one line of JSON, in order.
 
+import process from "node:process";
 import { createInterface } from "node:readline";
 
 /** Answers every line until stdin closes. */

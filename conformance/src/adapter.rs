@@ -1,91 +1,24 @@
 //! Talks to an adapter: a child process that answers one line of JSON per line of JSON.
 
-use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::sync::{Mutex, MutexGuard};
 
-use crate::case::{Op, root};
+use crate::case::Op;
+use crate::face::Face;
 use crate::fault::Fault;
-use crate::sabotage::Sabotage;
 
 /// Longest that an adapter may think about one case.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An adapter that has broken so often without ever answering is not started again.
 const HOPELESS: u32 = 3;
-
-/// The adapters that belong to this suite, one per SDK face.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-pub(crate) enum Face {
-    Rust,
-    PythonSync,
-    PythonAsync,
-    Node,
-    WasmNode,
-    Workerd,
-}
-
-impl Face {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Rust, Self::PythonSync, Self::PythonAsync, Self::Node, Self::WasmNode, Self::Workerd];
-
-    /// As written on the command line and in exemptions.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Rust => "rust",
-            Self::PythonSync => "python-sync",
-            Self::PythonAsync => "python-async",
-            Self::Node => "node",
-            Self::WasmNode => "wasm-node",
-            Self::Workerd => "workerd",
-        }
-    }
-
-    /// Whether it can be asked this at all: all faces the public questions, the core the rest.
-    pub(crate) fn answers(self, op: Op) -> bool {
-        op.is_public() || self == Self::Rust
-    }
-
-    /// The file that is this adapter; the Rust one is this program itself.
-    fn script(self) -> Option<PathBuf> {
-        let file = match self {
-            Self::Rust => return None,
-            Self::PythonSync | Self::PythonAsync => "python.py",
-            Self::Node => "node.mjs",
-            Self::WasmNode => "wasm_node.mjs",
-            Self::Workerd => "workerd.mjs",
-        };
-        Some(root().join("adapters").join(file))
-    }
-
-    /// Whether this tree has the adapter.
-    pub(crate) fn is_there(self) -> bool {
-        self.script().is_none_or(|script| script.exists())
-    }
-
-    fn command(self) -> Result<Command, Fault> {
-        let own = std::env::current_exe().map_err(|error| Fault::new(format!("our own path: {error}")))?;
-        let mut command = match self {
-            Self::Rust => Command::new(own),
-            // The interpreter into which the package was built; xtask says which.
-            Self::PythonSync | Self::PythonAsync => {
-                Command::new(std::env::var_os("CHRONQ_PYTHON").unwrap_or_else(|| "python3".into()))
-            }
-            Self::Node | Self::WasmNode | Self::Workerd => Command::new("node"),
-        };
-        match (self, self.script()) {
-            (_, None) => command.args(["adapter", "rust"]),
-            (Self::PythonAsync, Some(script)) => command.arg(script).arg("async"),
-            (_, Some(script)) => command.arg(script),
-        };
-        Ok(command)
-    }
-}
 
 /// What an adapter answered.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +53,34 @@ struct Line {
     unsupported: Option<String>,
 }
 
+/// The variable that tells a test build in which way to be wrong.
+pub(crate) const SABOTAGE_VARIABLE: &str = "CHRONQ_SABOTAGE";
+
+/// One adapter for each face of a run; clones share them.
+#[derive(Clone)]
+pub(crate) struct Adapters(Vec<(Face, Arc<Mutex<Adapter>>)>);
+
+impl Adapters {
+    /// Adapters of these faces, each started when it is first asked; wrong in this way, where there is one.
+    pub(crate) fn new(faces: &[Face], sabotage: Option<&'static str>) -> Self {
+        let adapter = |face: &Face| (*face, Arc::new(Mutex::new(Adapter::new(*face, sabotage))));
+        Self(faces.iter().map(adapter).collect())
+    }
+
+    /// In the order in which they were chosen.
+    pub(crate) fn faces(&self) -> Vec<Face> {
+        self.0.iter().map(|(face, _)| *face).collect()
+    }
+
+    /// Has the adapter of a face to oneself, until this is dropped.
+    pub(crate) async fn of(&self, face: Face) -> Result<MutexGuard<'_, Adapter>, Fault> {
+        let Some((_, adapter)) = self.0.iter().find(|(known, _)| *known == face) else {
+            return Err(Fault::new(format!("no adapter {}", face.name())));
+        };
+        Ok(adapter.lock().await)
+    }
+}
+
 /// A running adapter. One that breaks is started anew for the next case.
 pub(crate) struct Adapter {
     face: Face,
@@ -127,7 +88,7 @@ pub(crate) struct Adapter {
     next_id: u64,
     has_answered: bool,
     broken: u32,
-    sabotage: Option<Sabotage>,
+    sabotage: Option<&'static str>,
 }
 
 struct Running {
@@ -137,19 +98,12 @@ struct Running {
 }
 
 impl Adapter {
-    pub(crate) const fn new(face: Face, sabotage: Option<Sabotage>) -> Self {
+    const fn new(face: Face, sabotage: Option<&'static str>) -> Self {
         Self { face, running: None, next_id: 0, has_answered: false, broken: 0, sabotage }
     }
 
-    /// Asks, and waits for the answer; with the fault in between, where there is to be one.
+    /// Asks, and waits for the answer.
     pub(crate) async fn ask(&mut self, op: Op, input: &Value) -> Reply {
-        let Some(sabotage) = self.sabotage else { return self.ask_plainly(op, input).await };
-        let mut input = input.clone();
-        sabotage.question(op, &mut input);
-        sabotage.answer(op, self.ask_plainly(op, &input).await)
-    }
-
-    async fn ask_plainly(&mut self, op: Op, input: &Value) -> Reply {
         if !self.has_answered && self.broken >= HOPELESS {
             return Reply::Broken("the adapter does not start".to_owned());
         }
@@ -173,7 +127,7 @@ impl Adapter {
         let id = self.next_id;
         let running = match &mut self.running {
             Some(running) => running,
-            None => self.running.insert(start(self.face)?),
+            None => self.running.insert(start(self.face, self.sabotage)?),
         };
         let gone = |error: std::io::Error| Fault::new(format!("the adapter is gone: {error}"));
         let mut line = json!({"id": id, "op": op.name(), "input": input}).to_string();
@@ -186,14 +140,17 @@ impl Adapter {
     }
 }
 
-fn start(face: Face) -> Result<Running, Fault> {
-    let mut child =
-        face.command()?
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| Fault::new(format!("the adapter {} did not start: {error}", face.name())))?;
+fn start(face: Face, sabotage: Option<&str>) -> Result<Running, Fault> {
+    let mut command = face.command()?;
+    if let Some(word) = sabotage {
+        command.env(SABOTAGE_VARIABLE, word);
+    }
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| Fault::new(format!("the adapter {} did not start: {error}", face.name())))?;
     match (child.stdin.take(), child.stdout.take()) {
         (Some(stdin), Some(stdout)) => {
             Ok(Running { _child: child, stdin, stdout: BufReader::new(stdout).lines() })

@@ -5,13 +5,15 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::adapter::{Adapter, Face, Reply};
+use crate::adapter::{Adapter, Adapters, Reply};
 use crate::case::{Case, Op};
 use crate::exemption::Exemptions;
+use crate::face::Face;
 use crate::fault::Fault;
+use crate::join::join_all;
 use crate::matching::differences;
 use crate::outcome::{Failure, Outcome, Verdict};
-use crate::sabotage::Sabotage;
+use crate::progress::Progress;
 use crate::scripted::{After, Answer, ScriptedServer};
 use crate::template::Variables;
 
@@ -22,15 +24,14 @@ pub(crate) const TOKEN: &str = "chronq_test_token_that_opens_nothing";
 /// one case after the other.
 pub(crate) async fn run(
     cases: &[Case],
-    faces: &[Face],
+    adapters: &Adapters,
     exemptions: &Exemptions,
-    sabotage: Option<Sabotage>,
-    progress: &(dyn Fn(&Outcome) + Sync),
+    progress: &Progress,
 ) -> Result<Vec<Outcome>, Fault> {
     let server = ScriptedServer::start().await?;
     let mut running = Vec::new();
-    for face in faces {
-        running.push(run_face(cases, *face, &server, exemptions, sabotage, progress));
+    for face in adapters.faces() {
+        running.push(run_face(cases, face, adapters, &server, exemptions, progress));
     }
     let mut outcomes = Vec::new();
     for finished in join_all(running).await {
@@ -42,27 +43,46 @@ pub(crate) async fn run(
 async fn run_face(
     cases: &[Case],
     face: Face,
+    adapters: &Adapters,
     server: &ScriptedServer,
     exemptions: &Exemptions,
-    sabotage: Option<Sabotage>,
-    progress: &(dyn Fn(&Outcome) + Sync),
+    progress: &Progress,
 ) -> Result<Vec<Outcome>, Fault> {
-    let mut adapter = Adapter::new(face, sabotage);
+    let mut adapter = adapters.of(face).await?;
     let mut outcomes = Vec::new();
-    for case in cases.iter().filter(|case| face.answers(case.op)) {
+    for case in asked(cases, face) {
         let start = Instant::now();
         let verdict = run_case(case, &mut adapter, server).await?;
-        let outcome = Outcome {
-            id: case.id.clone(),
-            requirement: case.requirement.clone(),
-            column: face.name().to_owned(),
-            verdict: verdict.under(exemptions.reason(&case.id, face.name())),
-            seconds: start.elapsed().as_secs_f64(),
-        };
-        progress(&outcome);
+        let verdict = verdict.under(exemptions.reason(&case.id, face.name()));
+        let outcome = Outcome { seconds: start.elapsed().as_secs_f64(), ..outcome(case, face, verdict) };
+        progress.step(&outcome);
         outcomes.push(outcome);
     }
     Ok(outcomes)
+}
+
+/// How many outcomes a run of these has.
+pub(crate) fn count(cases: &[Case], faces: &[Face]) -> usize {
+    faces.iter().map(|face| asked(cases, *face).count()).sum()
+}
+
+/// The outcomes of a face that is not here.
+pub(crate) fn not_run(cases: &[Case], face: Face, lack: &str) -> Vec<Outcome> {
+    asked(cases, face).map(|case| outcome(case, face, Verdict::NotRun(lack.to_owned()))).collect()
+}
+
+fn asked(cases: &[Case], face: Face) -> impl Iterator<Item = &Case> {
+    cases.iter().filter(move |case| face.answers(case.op))
+}
+
+fn outcome(case: &Case, face: Face, verdict: Verdict) -> Outcome {
+    Outcome {
+        id: case.id.clone(),
+        requirement: case.requirement.clone(),
+        column: face.name().to_owned(),
+        verdict,
+        seconds: 0.0,
+    }
 }
 
 async fn run_case(case: &Case, adapter: &mut Adapter, server: &ScriptedServer) -> Result<Verdict, Fault> {
@@ -122,25 +142,4 @@ fn complete_call(input: &mut Value, base: &str) {
             input[name] = value;
         }
     }
-}
-
-/// Drives all futures to their end at the same time.
-pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    let mut pinned: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
-    std::future::poll_fn(move |context| {
-        let mut pending = false;
-        for (future, output) in &mut pinned {
-            if output.is_none() {
-                match future.as_mut().poll(context) {
-                    std::task::Poll::Ready(ready) => *output = Some(ready),
-                    std::task::Poll::Pending => pending = true,
-                }
-            }
-        }
-        if pending {
-            return std::task::Poll::Pending;
-        }
-        std::task::Poll::Ready(pinned.iter_mut().filter_map(|(_, output)| output.take()).collect())
-    })
-    .await
 }

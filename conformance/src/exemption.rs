@@ -3,8 +3,8 @@
 
 use serde::Deserialize;
 
-use crate::adapter::Face;
 use crate::case::{read, root};
+use crate::face::Face;
 use crate::fault::Fault;
 
 /// One line of exemptions.json.

@@ -188,6 +188,18 @@ async fn call(input: &Value) -> Result<Value, Said> {
             let cancelled = ask("timers.cancel", cancel).await?;
             if cancelled["status"] == "absent" { ask("timers.settle", options).await } else { Ok(cancelled) }
         }
+        // Over all pages, as the face's own iterator goes.
+        "timers.list" => {
+            let mut rows = Vec::new();
+            loop {
+                let mut page = ask("timers.list", options.clone()).await?;
+                rows.extend(page["rows"].as_array_mut().map(std::mem::take).unwrap_or_default());
+                if page["nextAfter"].is_null() {
+                    return Ok(json!({"rows": rows}));
+                }
+                options["after"] = page["nextAfter"].take();
+            }
+        }
         // Takes a message and settles it.
         "log.ack" => {
             let status = options.as_object_mut().and_then(|options| options.remove("status"));

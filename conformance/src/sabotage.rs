@@ -1,174 +1,116 @@
-//! The sabotage run: puts a named fault between the suite and what it judges, and demands that the
-//! right ids fail. A suite that passes a broken product proves nothing.
+//! The sabotage run: this build's own product, wrong in one named way after the other, must be caught by the
+//! ids that stand beside each. A suite that passes a broken product proves nothing.
 
-use serde_json::{Value, json};
+use chronq::sabotage::Fault as Sabotage;
 
-use crate::adapter::Reply;
-use crate::case::Op;
-use crate::http_client::Outgoing;
+use crate::adapter::{Adapters, SABOTAGE_VARIABLE};
+use crate::case::Case;
+use crate::cases;
+use crate::command::runtime;
+use crate::exemption::Exemptions;
+use crate::face::Face;
+use crate::fault::Fault;
+use crate::outcome::Verdict;
+use crate::progress::Progress;
+use crate::scenario::Scenario;
+use crate::target::{Program, Store, Supply};
+use crate::{case, scenario};
 
-/// One way to be broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sabotage {
-    AlgNoneAccepted,
-    BodyHashSkipped,
-    UrlNotCompared,
-    SecondKeyIgnored,
-    ExpiryIgnored,
-    ClaimsOptional,
-    DestinationNormalised,
-    AbsentWithOkTrue,
-    TooLateAsError,
-    RetryAfterIgnored,
-    DeduplicationForgotten,
-    DeleteGated,
-    CallbackUnsigned,
-    TypoIgnored,
+/// What must catch it, whatever else does.
+const fn caught_by(sabotage: Sabotage) -> &'static [&'static str] {
+    match sabotage {
+        Sabotage::AlgNoneAccepted => &["verify.alg.none", "verify.alg.none_unsigned"],
+        Sabotage::BodyHashSkipped => &["verify.body_hash.other", "verify.body_hash.bit"],
+        Sabotage::UrlNotCompared => &["verify.url.host", "verify.url.percent_encoding"],
+        Sabotage::SecondKeyIgnored => &["verify.valid.next_key", "verify.key.own_failure"],
+        Sabotage::DatesIgnored => &["verify.time.expired", "verify.key.own_failure"],
+        Sabotage::DestinationRewritten => &["publish.rewritten.dot_segments", "delivery.raw_target"],
+        Sabotage::AbsentSaysOk => &["timers.cancel.absent", "timers.life", "timers.sdk"],
+        Sabotage::TooLateIsAnError => &["timers.cancel.too_late", "timers.too_late"],
+        Sabotage::RetryAfterIgnored => &["exchange.retry_after", "http.delivery.retry_after"],
+        Sabotage::UnknownOptionIgnored => &["http.option.refused"],
+        Sabotage::DeduplicationForgotten => &["http.duplicate", "http.duplicate.window"],
+        Sabotage::CancelGated => &["timers.paused"],
+        Sabotage::AcknowledgedBeforeCommit => &["delivery.survives_kill"],
+        Sabotage::CallbackUnsigned => &["http.callback", "http.callback.failure"],
+        Sabotage::SubNormalised => &["delivery.raw_target"],
+        Sabotage::LevelIgnored => &["http.operations.tokens", "timers.levels"],
+    }
 }
 
-impl Sabotage {
-    pub(crate) const ALL: [Self; 14] = [
-        Self::AlgNoneAccepted,
-        Self::BodyHashSkipped,
-        Self::UrlNotCompared,
-        Self::SecondKeyIgnored,
-        Self::ExpiryIgnored,
-        Self::ClaimsOptional,
-        Self::DestinationNormalised,
-        Self::AbsentWithOkTrue,
-        Self::TooLateAsError,
-        Self::RetryAfterIgnored,
-        Self::DeduplicationForgotten,
-        Self::DeleteGated,
-        Self::CallbackUnsigned,
-        Self::TypoIgnored,
-    ];
+/// Takes the way to be wrong that this process was started with.
+pub(crate) fn begin() -> Result<(), Fault> {
+    if let Ok(word) = std::env::var(SABOTAGE_VARIABLE) {
+        let fault = word.parse::<Sabotage>();
+        chronq::sabotage::choose(fault.map_err(|error| Fault::new(format!("{SABOTAGE_VARIABLE}: {error}")))?);
+    }
+    Ok(())
+}
 
-    /// For the report.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::AlgNoneAccepted => "alg none is accepted",
-            Self::BodyHashSkipped => "the body's hash is not checked",
-            Self::UrlNotCompared => "the url is not compared",
-            Self::SecondKeyIgnored => "the second key is ignored",
-            Self::ExpiryIgnored => "an old token is accepted",
-            Self::ClaimsOptional => "a claim may be missing",
-            Self::DestinationNormalised => "a destination is normalised",
-            Self::AbsentWithOkTrue => "absent says ok",
-            Self::TooLateAsError => "too_late is an error",
-            Self::RetryAfterIgnored => "Retry-After is ignored",
-            Self::DeduplicationForgotten => "deduplication is forgotten",
-            Self::DeleteGated => "the cancel route is gated",
-            Self::CallbackUnsigned => "a callback is not signed",
-            Self::TypoIgnored => "an unknown option is ignored",
+/// Every fault must be caught by its ids; through the Rust face, on the embedded store. The same build must
+/// pass them all as long as it is told nothing: else a failure would prove nothing.
+pub(crate) fn run() -> Result<bool, Fault> {
+    let suite = Suite::load()?;
+    let (mut held, mut broken) = (0, 0);
+    let mut count = |holds: bool, complaint: &dyn Fn() -> String| {
+        if holds {
+            held += 1;
+        } else {
+            broken += 1;
+            println!("{}", complaint());
         }
+    };
+    let mut all: Vec<&str> = Sabotage::ALL.iter().flat_map(|fault| caught_by(*fault)).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    for (id, verdict) in all.iter().zip(suite.verdicts(None, &all)?) {
+        count(verdict == Some(true), &|| format!("NOT PASSED: {id}, with nothing wrong"));
+    }
+    for sabotage in Sabotage::ALL.iter().copied() {
+        let ids = caught_by(sabotage);
+        for (id, verdict) in ids.iter().zip(suite.verdicts(Some(sabotage), ids)?) {
+            count(verdict == Some(false), &|| format!("NOT CAUGHT: {sabotage}, which {id} should notice"));
+        }
+        println!("{:<52} {}", sabotage.as_str(), ids.join(", "));
+    }
+    println!("\nsabotage: {held} passed, {broken} failed");
+    Ok(broken == 0)
+}
+
+struct Suite {
+    cases: Vec<Case>,
+    scenarios: Vec<Scenario>,
+    exemptions: Exemptions,
+}
+
+impl Suite {
+    fn load() -> Result<Self, Fault> {
+        let cases = case::load()?;
+        let exemptions = Exemptions::load(cases.iter().map(|case| case.id.as_str()))?;
+        Ok(Self { cases, scenarios: scenario::load()?, exemptions })
     }
 
-    /// What must catch it, whatever else does.
-    pub(crate) const fn caught_by(self) -> &'static [&'static str] {
-        match self {
-            Self::AlgNoneAccepted => {
-                &["verify.alg.none", "verify.alg.none_unsigned", "verify.alg.really_hs512"]
+    /// Whether each of the ids passes in a product that is wrong in this way; `None` where it was not run.
+    fn verdicts(&self, sabotage: Option<Sabotage>, ids: &[&str]) -> Result<Vec<Option<bool>>, Fault> {
+        let chosen = |id: &String| ids.contains(&id.as_str());
+        let cases: Vec<_> = self.cases.iter().filter(|case| chosen(&case.id)).cloned().collect();
+        let scenarios: Vec<_> = self.scenarios.iter().filter(|one| chosen(&one.id)).cloned().collect();
+        let word = sabotage.map(Sabotage::as_str);
+        let adapters = Adapters::new(&[Face::Rust], word);
+        let supply = Supply::Bundled { program: Program::Sabotaged(word), store: Store::Sqlite };
+        let outcomes = runtime()?.block_on(async {
+            let silent = Progress::silent();
+            let mut outcomes = cases::run(&cases, &adapters, &self.exemptions, &silent).await?;
+            if !scenarios.is_empty() {
+                outcomes.extend(scenario::run(&scenarios, &adapters, &supply, &silent).await?);
             }
-            Self::BodyHashSkipped => &["verify.body_hash.other", "verify.body_hash.bit"],
-            Self::UrlNotCompared => &["verify.url.host", "verify.url.percent_encoding"],
-            Self::SecondKeyIgnored => &["verify.valid.next_key", "verify.key.own_failure"],
-            Self::ExpiryIgnored => &["verify.time.expired", "verify.key.own_failure"],
-            Self::ClaimsOptional => &["verify.claim.exp.missing", "verify.claim.body.missing"],
-            Self::DestinationNormalised => &["publish.rewritten.dot_segments", "delivery.raw_target"],
-            Self::AbsentWithOkTrue => &["timers.cancel.absent", "timers.life"],
-            Self::TooLateAsError => &["timers.cancel.too_late", "timers.too_late"],
-            Self::RetryAfterIgnored => &["exchange.retry_after", "http.delivery.retry_after"],
-            Self::DeduplicationForgotten => &["http.duplicate", "http.duplicate.window"],
-            Self::DeleteGated => &["timers.life", "timers.paused"],
-            Self::CallbackUnsigned => &["http.callback", "http.callback.failure"],
-            Self::TypoIgnored => &["http.option.refused"],
-        }
-    }
-
-    /// Changes what an adapter is asked.
-    pub(crate) fn question(self, op: Op, input: &mut Value) {
-        match (self, op) {
-            (Self::UrlNotCompared, Op::Verify) => input["url"] = Value::Null,
-            (Self::SecondKeyIgnored, Op::Verify) => {
-                if let Some(receiver) = input["receiver"].as_object_mut() {
-                    receiver.remove("nextSigningKey");
-                }
-            }
-            (Self::DestinationNormalised, Op::Call) => {
-                if let Some(Value::String(destination)) = input.pointer_mut("/options/destination") {
-                    *destination = destination.replace("/a/../", "/");
-                }
-            }
-            (Self::RetryAfterIgnored, Op::Exchange) => {
-                for event in input["script"].as_array_mut().into_iter().flatten() {
-                    event["headers"] = json!({});
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Changes what an adapter answered.
-    pub(crate) fn answer(self, op: Op, reply: Reply) -> Reply {
-        let forgiven = match self {
-            Self::AlgNoneAccepted => "algorithm_not_allowed",
-            Self::BodyHashSkipped => "body_mismatch",
-            Self::ExpiryIgnored => "expired",
-            Self::ClaimsOptional => "claim_missing",
-            _ => "",
+            Ok::<_, Fault>(outcomes)
+        })?;
+        let passes = |id: &&str| match outcomes.iter().find(|outcome| outcome.id == *id)?.verdict {
+            Verdict::Passed => Some(true),
+            Verdict::Failed(_) => Some(false),
+            Verdict::Exempt(_) | Verdict::NotRun(_) => None,
         };
-        match reply {
-            Reply::Error(error) if op == Op::Verify && error["code"] == forgiven => {
-                Reply::Ok(json!({"key": "current"}))
-            }
-            Reply::Ok(value) if self == Self::TooLateAsError && value["status"] == "too_late" => {
-                Reply::Error(json!({"kind": "Conflict", "code": "conflict"}))
-            }
-            Reply::Ok(mut value) if self == Self::AbsentWithOkTrue && value["status"] == "absent" => {
-                value["ok"] = json!(true);
-                Reply::Ok(value)
-            }
-            reply => reply,
-        }
-    }
-
-    /// Changes what the server is asked by hand.
-    pub(crate) fn request(self, outgoing: &mut Outgoing) {
-        let dropped = match self {
-            Self::DeduplicationForgotten => "chronq-deduplication-id",
-            Self::TypoIgnored => "chronq-retires",
-            _ => return,
-        };
-        outgoing.headers.retain(|(name, _)| !name.eq_ignore_ascii_case(dropped));
-    }
-
-    /// Changes what the server answered.
-    pub(crate) fn response(self, method: &str, answer: &mut Value) {
-        let status = answer["json"]["status"].clone();
-        match self {
-            Self::AbsentWithOkTrue if status == "absent" => answer["json"]["ok"] = json!(true),
-            Self::TooLateAsError if status == "too_late" => answer["status"] = json!(409),
-            Self::DeleteGated if method == "DELETE" && status.is_string() => answer["status"] = json!(503),
-            _ => {}
-        }
-    }
-
-    /// Changes an answer of the receiver's script.
-    pub(crate) fn script(self, script: &mut Value) {
-        if self == Self::RetryAfterIgnored {
-            for answer in script.as_array_mut().into_iter().flatten() {
-                if let Some(headers) = answer.get_mut("headers").and_then(Value::as_object_mut) {
-                    headers.retain(|name, _| !name.eq_ignore_ascii_case("retry-after"));
-                }
-            }
-        }
-    }
-
-    /// Changes a delivery on its way to the receiver.
-    pub(crate) fn delivery(self, to: &str, request: &mut Value) {
-        if self == Self::CallbackUnsigned && matches!(to, "after" | "failed") {
-            request["headers"]["chronq-signature"] = Value::Null;
-        }
+        Ok(ids.iter().map(passes).collect())
     }
 }

@@ -117,15 +117,46 @@ fn every_path_is_asked_for() {
     assert_eq!(gaps, Vec::<String>::new());
 }
 
+/// The calls of an SDK (contract/sdk.md, "Client"). Pushing and configuring are not among them: scenarios do
+/// that over HTTP; changing endpoints is one operation that SDKs call by two names.
+fn calls_of_sdks() -> impl Iterator<Item = &'static str> {
+    let others = ["log.push", "log.configure", "groups.change_endpoints"];
+    let two_names = ["groups.add_endpoints", "groups.remove_endpoints"];
+    chronq::call::CALL_NAMES.iter().copied().filter(move |call| !others.contains(call)).chain(two_names)
+}
+
 #[test]
 fn every_call_of_the_sdks_is_made() {
     let everything = all_text();
-    // Not among the calls of an SDK (contract/sdk.md, "Client"), which scenarios make over HTTP; and one
-    // operation that SDKs call by two names, adding and removing.
-    let other_names = ["log.push", "log.configure", "groups.change_endpoints"];
-    let calls = chronq::call::CALL_NAMES.iter().copied().filter(|call| !other_names.contains(call));
-    let gaps = missing("call", calls, |call| everything.contains(&format!("\"{call}\"")));
+    let gaps = missing("call", calls_of_sdks(), |call| everything.contains(&format!("\"{call}\"")));
     assert_eq!(gaps, Vec::<String>::new());
+}
+
+#[test]
+fn every_call_of_the_sdks_is_made_of_a_live_server_through_every_face() {
+    let through_all = entries().into_iter().filter(|(_, entry)| entry["via"] == "all");
+    let everything: String = through_all.map(|(_, entry)| entry["steps"].to_string()).collect();
+    let is_made = |call: &str| everything.contains(&format!("\"call\":\"{call}\""));
+    assert_eq!(missing("call", calls_of_sdks(), is_made), Vec::<String>::new());
+}
+
+/// The names of the contract's metrics (timers.md, "The sweeper").
+#[test]
+fn every_metric_of_the_contract_is_looked_for() {
+    let names = [
+        "queen_timers_due",
+        "queen_timers_oldest_late_seconds",
+        "queen_timers_fire_lag_seconds",
+        "queen_timers_fired_total",
+        "queen_timers_stale_total",
+        "queen_timers_dlq_total",
+        "queen_timers_fire_failures_total",
+        "queen_timers_schedule_rejected_total",
+        "queen_timers_pending",
+        "queen_timers_metered_total",
+    ];
+    let everything = all_text();
+    assert_eq!(missing("metric", names, |name| everything.contains(name)), Vec::<String>::new());
 }
 
 #[test]

@@ -115,6 +115,7 @@ impl Destination {
     /// Whether common URL libraries pass this text through unchanged when it stands in a path. Where
     /// they do not, an SDK publishes it as a batch of one, inside JSON.
     pub fn survives_url_libraries(&self) -> bool {
+        sabotage!(DestinationRewritten => return true);
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&()*+,;=:@/?%".contains(&byte);
         self.text.bytes().all(plain) && !self.text.split(['/', '?']).any(is_dot_segment)
     }

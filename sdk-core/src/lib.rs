@@ -8,6 +8,17 @@
 //! * [`operation::Operation`] is one call; [`exchange::Exchange`] repeats it as long as that is right.
 //! * [`contract`] holds the names, limits and closed sets that everything else takes from here.
 
+/// A place that is wrong on purpose where the process was told so; nothing at all in any build without the
+/// feature `sabotage`.
+macro_rules! sabotage {
+    ($fault:ident => $broken:expr) => {
+        #[cfg(feature = "sabotage")]
+        if $crate::sabotage::is($crate::sabotage::Fault::$fault) {
+            $broken;
+        }
+    };
+}
+
 pub mod batch;
 pub mod call;
 #[cfg(feature = "client")]
@@ -29,6 +40,8 @@ pub mod publish;
 pub mod queue;
 pub mod retry;
 pub mod retry_after;
+#[cfg(feature = "sabotage")]
+pub mod sabotage;
 pub mod schedule;
 pub mod secret;
 pub mod signature;

@@ -10,6 +10,7 @@ use crate::contract::limits;
 /// `Retry-After` in seconds or as an HTTP-date, else `X-RateLimit-Reset` in unix seconds; what is
 /// unreadable or past asks for nothing (contract/http-queue.md, "Delivery").
 pub fn asked_wait(headers: &HeaderMap, now_ms: i64) -> Option<Duration> {
+    sabotage!(RetryAfterIgnored => return None);
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let now = Duration::from_millis(u64::try_from(now_ms).ok()?);
     let wait = text("retry-after")

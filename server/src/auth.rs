@@ -139,6 +139,7 @@ impl Credentials {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
             known.get(&hash).cloned().ok_or(Denied::Unknown)?
         };
+        sabotage!(LevelIgnored => return Ok(identity));
         if !access.is_allowed_to(identity.level) {
             return Err(Denied::TooLow { level: identity.level, access });
         }

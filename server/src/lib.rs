@@ -6,6 +6,17 @@
 //! A message in five hops: `routes::publish` → `service::publish` → `store.enqueue` (acknowledged) →
 //! `delivery::engine`: claim, attempt → `delivery::decide` → `store.settle`, then the callback.
 
+/// A place that is wrong on purpose where the process was told so; nothing at all in any build without the
+/// feature `sabotage`.
+macro_rules! sabotage {
+    ($fault:ident => $broken:expr) => {
+        #[cfg(feature = "sabotage")]
+        if chronq::sabotage::is(chronq::sabotage::Fault::$fault) {
+            $broken;
+        }
+    };
+}
+
 pub mod auth;
 pub mod cli;
 pub mod config;
@@ -19,6 +30,8 @@ pub mod refresh;
 pub mod retention;
 mod rewriting;
 pub mod routes;
+#[cfg(feature = "sabotage")]
+mod sabotage;
 pub mod scheduler;
 pub mod serve;
 pub mod service;

@@ -64,6 +64,9 @@ impl SigningKeys {
     pub fn sign(&self, url: &str, body: &[u8]) -> Result<String, SigningError> {
         let key = Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner));
         let jti = format!("{}{}", claims::JTI_PREFIX, uuid::Uuid::now_v7());
+        sabotage!(SubNormalised => {
+            return key.sign(&crate::sabotage::normalised(url), body, wall_seconds(), &jti)
+        });
         key.sign(url, body, wall_seconds(), &jti)
     }
 }

@@ -45,6 +45,11 @@ impl Run {
         let program = program.as_ref();
         let mut command = Command::new(program);
         command.stdin(Stdio::null()).current_dir(crate::workspace::root());
+        // What cargo tells us about xtask, build scripts of dependencies would read as their own, and be run
+        // again at each change between `cargo xtask` and cargo alone.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_about_us(&name.to_string_lossy())) {
+            command.env_remove(name);
+        }
         Self { command, shown: shorten(&program.to_string_lossy()) }
     }
 
@@ -110,6 +115,10 @@ impl Run {
     fn not_started(&self, error: &std::io::Error) -> Failure {
         Failure::new(format!("`{}` could not be started: {error}", self.shown))
     }
+}
+
+fn is_about_us(variable: &str) -> bool {
+    variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
 
 /// Paths below the workspace are shown relative to it, the cargo that runs us by its name.

@@ -3,11 +3,15 @@
 mod run;
 mod step;
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
-use crate::adapter::Face;
 use crate::case::{ids_are_unique, json_files, read};
+use crate::face::Face;
 use crate::fault::Fault;
+use crate::outcome::{Outcome, Verdict};
+use crate::target::Need;
 
 pub(crate) use run::run;
 use step::Step;
@@ -24,36 +28,13 @@ pub(crate) struct Scenario {
     /// What the target must have for it.
     #[serde(default)]
     pub(crate) needs: Vec<Need>,
+    /// Environment variables for a server of its own.
+    #[serde(default)]
+    pub(crate) server: BTreeMap<String, String>,
     /// Whether its calls and verifications go through every face, or through one.
     #[serde(default)]
     pub(crate) via: Via,
     pub(crate) steps: Vec<Step>,
-}
-
-/// Something that not every target has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Need {
-    /// A clock that can be moved. The scenario gets a server of its own, whose clock moves for it alone.
-    Clock,
-    /// A server that can be killed and started again on the same data; one of its own.
-    Restart,
-    /// A server of its own, because it changes what all share: keys, tokens, switches.
-    Alone,
-    /// Faults of the timers on purpose.
-    Faults,
-}
-
-impl Need {
-    /// For the table.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Clock => "a clock that can be moved",
-            Self::Restart => "a server that can be killed",
-            Self::Alone => "a server of its own",
-            Self::Faults => "faults on purpose",
-        }
-    }
 }
 
 /// Which faces a scenario is run through.
@@ -75,8 +56,32 @@ impl Scenario {
 
     /// Whether it gets a server of its own.
     pub(crate) fn is_alone(&self) -> bool {
-        !self.needs.is_empty()
+        !self.server.is_empty() || self.needs.iter().any(|need| need.is_of_a_server_alone())
     }
+
+    fn outcome(&self, face: Face, target: &str, verdict: Verdict) -> Outcome {
+        Outcome {
+            id: self.id.clone(),
+            requirement: self.requirement.clone(),
+            column: format!("{}@{target}", face.name()),
+            verdict,
+            seconds: 0.0,
+        }
+    }
+}
+
+/// How many outcomes a run of these has on one target.
+pub(crate) fn count(scenarios: &[Scenario], faces: &[Face]) -> usize {
+    let Some(first) = faces.first().copied() else { return 0 };
+    let through =
+        |scenario: &Scenario| faces.iter().filter(|face| scenario.goes_through(**face, first)).count();
+    scenarios.iter().map(through).sum()
+}
+
+/// The outcomes of a face that is not here; what goes through one face only goes through another.
+pub(crate) fn not_run(scenarios: &[Scenario], face: Face, target: &str, lack: &str) -> Vec<Outcome> {
+    let both_ends = scenarios.iter().filter(|scenario| scenario.via == Via::All);
+    both_ends.map(|scenario| scenario.outcome(face, target, Verdict::NotRun(lack.to_owned()))).collect()
 }
 
 #[derive(Deserialize)]

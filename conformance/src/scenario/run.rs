@@ -1,5 +1,6 @@
 //! Runs scenarios against a target.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,16 +12,17 @@ use tokio::sync::Semaphore;
 
 use super::Scenario;
 use super::step::Step;
-use crate::adapter::{Adapter, Face, Reply};
+use crate::adapter::{Adapters, Reply};
 use crate::case::Op;
-use crate::cases::join_all;
+use crate::face::Face;
 use crate::fault::Fault;
 use crate::http_client::{self, Outgoing};
+use crate::join::join_all;
 use crate::matching::differences;
 use crate::outcome::{Failure, Outcome, Verdict};
-use crate::sabotage::Sabotage;
+use crate::progress::Progress;
 use crate::scripted::{After, Answer, Book, ScriptedServer};
-use crate::target::{Supply, Target};
+use crate::target::{Need, Supply, Target};
 use crate::template::Variables;
 
 /// Longest wait for something that must happen.
@@ -33,35 +35,33 @@ const AT_ONCE: usize = 12;
 /// Runs all scenarios on one supply of targets.
 pub(crate) async fn run(
     scenarios: &[Scenario],
-    faces: &[Face],
+    adapters: &Adapters,
     supply: &Supply,
-    sabotage: Option<Sabotage>,
-    progress: &(dyn Fn(&Outcome) + Sync),
+    progress: &Progress,
 ) -> Result<Vec<Outcome>, Fault> {
-    let Some(first) = faces.first().copied() else { return Ok(Vec::new()) };
+    let faces = adapters.faces();
+    let (Some(first), false) = (faces.first().copied(), scenarios.is_empty()) else { return Ok(Vec::new()) };
     let receivers = ScriptedServer::start().await?;
-    let shared = supply.start("shared").await?;
+    let shared = supply.start("shared", &BTreeMap::new()).await?;
+    let surroundings = Surroundings { adapters, supply, shared: &shared, receivers: &receivers };
     let turns = Semaphore::new(AT_ONCE);
     let mut running = Vec::new();
     for scenario in scenarios {
         for face in faces.iter().copied().filter(|face| scenario.goes_through(*face, first)) {
-            let (receivers, shared, turns) = (&receivers, &shared, &turns);
+            let (surroundings, turns) = (&surroundings, &turns);
             running.push(async move {
                 let turn = turns.acquire().await;
                 let start = Instant::now();
-                let verdict = match supply.lacks(&scenario.needs) {
+                let verdict = match surroundings.lack(scenario) {
                     Some(lack) => Verdict::NotRun(format!("needs {lack}")),
-                    None => run_one(scenario, face, supply, shared, receivers, sabotage).await,
+                    None => surroundings.run_one(scenario, face).await,
                 };
                 drop(turn);
                 let outcome = Outcome {
-                    id: scenario.id.clone(),
-                    requirement: scenario.requirement.clone(),
-                    column: format!("{}@{}", face.name(), supply.name()),
-                    verdict,
                     seconds: start.elapsed().as_secs_f64(),
+                    ..scenario.outcome(face, &supply.name(), verdict)
                 };
-                progress(&outcome);
+                progress.step(&outcome);
                 outcome
             });
         }
@@ -69,39 +69,48 @@ pub(crate) async fn run(
     Ok(join_all(running).await)
 }
 
-async fn run_one(
-    scenario: &Scenario,
-    face: Face,
-    supply: &Supply,
-    shared: &Target,
-    receivers: &ScriptedServer,
-    sabotage: Option<Sabotage>,
-) -> Verdict {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let unique = format!("s{}p{}", NUMBER.fetch_add(1, Ordering::Relaxed), std::process::id());
-    let own = if scenario.is_alone() { Some(supply.start(&unique).await) } else { None };
-    let own = match own {
-        Some(Err(fault)) => return broken(scenario, &fault),
-        Some(Ok(target)) => Some(target),
-        None => None,
-    };
-    let mut stage = Stage {
-        unique,
-        adapter: Adapter::new(face, sabotage),
-        receivers,
-        shared,
-        sabotage,
-        own,
-        books: Vec::new(),
-        variables: Variables::default(),
-    };
-    stage.learn_target();
-    for (index, step) in scenario.steps.iter().enumerate() {
-        if let Err(miss) = Box::pin(stage.step(step)).await {
-            return failed(scenario, index, step, miss);
-        }
+/// What all scenarios of a run share.
+struct Surroundings<'a> {
+    adapters: &'a Adapters,
+    supply: &'a Supply,
+    shared: &'a Target,
+    receivers: &'a ScriptedServer,
+}
+
+impl Surroundings<'_> {
+    fn lack(&self, scenario: &Scenario) -> Option<&'static str> {
+        let own_settings = if scenario.server.is_empty() { &[][..] } else { &[Need::Alone][..] };
+        self.supply.lacks(&scenario.needs).or_else(|| self.supply.lacks(own_settings))
     }
-    Verdict::Passed
+
+    async fn run_one(&self, scenario: &Scenario, face: Face) -> Verdict {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let unique = format!("s{}p{}", NUMBER.fetch_add(1, Ordering::Relaxed), std::process::id());
+        let own = if scenario.is_alone() {
+            match self.supply.start(&unique, &scenario.server).await {
+                Ok(target) => Some(target),
+                Err(fault) => return broken(scenario, &fault),
+            }
+        } else {
+            None
+        };
+        let mut stage = Stage {
+            unique,
+            face,
+            surroundings: self,
+            own,
+            siblings: Vec::new(),
+            books: Vec::new(),
+            variables: Variables::default(),
+        };
+        stage.learn_target();
+        for (index, step) in scenario.steps.iter().enumerate() {
+            if let Err(miss) = Box::pin(stage.step(step)).await {
+                return failed(scenario, index, step, miss);
+            }
+        }
+        Verdict::Passed
+    }
 }
 
 fn broken(scenario: &Scenario, fault: &Fault) -> Verdict {
@@ -145,10 +154,10 @@ impl From<Fault> for Miss {
 /// What a scenario has at hand while it runs.
 struct Stage<'a> {
     unique: String,
-    adapter: Adapter,
-    receivers: &'a ScriptedServer,
-    shared: &'a Target,
-    sabotage: Option<Sabotage>,
+    face: Face,
+    surroundings: &'a Surroundings<'a>,
+    /// Further servers on the same data, by name. They go before the first, whose data it is.
+    siblings: Vec<(String, Target)>,
     own: Option<Target>,
     books: Vec<(String, std::sync::Arc<Book>, usize)>,
     variables: Variables,
@@ -156,7 +165,19 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     fn target(&self) -> &Target {
-        self.own.as_ref().unwrap_or(self.shared)
+        self.own.as_ref().unwrap_or(self.surroundings.shared)
+    }
+
+    /// The URL of the server, or of a sibling by its name.
+    fn url(&self, at: Option<&String>) -> Result<String, Fault> {
+        let Some(at) = at else { return Ok(self.target().access().url.clone()) };
+        let sibling = self.siblings.iter().find(|(name, _)| name == at);
+        let (_, sibling) = sibling.ok_or_else(|| Fault::new(format!("no server {at}")))?;
+        Ok(sibling.access().url.clone())
+    }
+
+    async fn ask(&self, op: Op, input: &Value) -> Result<Reply, Fault> {
+        Ok(self.surroundings.adapters.of(self.face).await?.ask(op, input).await)
     }
 
     fn learn_target(&mut self) {
@@ -171,19 +192,19 @@ impl Stage<'_> {
     }
 
     fn base(&self, name: &str) -> String {
-        self.receivers.base(&format!("{}-{name}", self.unique))
+        self.surroundings.receivers.base(&format!("{}-{name}", self.unique))
     }
 
     async fn step(&mut self, step: &Step) -> Result<(), Miss> {
         match step {
             Step::Receiver { name, respond } => self.receiver(name, respond),
-            Step::Call { call, options, expect, token, keep } => {
+            Step::Call { call, options, expect, token, at, keep } => {
                 let options = self.variables.fill(&Value::Object(options.clone()))?;
                 let expect = self.variables.fill(expect)?;
                 let token = self.variables.fill(token.as_ref().unwrap_or(&json!("{{token}}")))?;
-                let url = self.target().access().url.clone();
+                let url = self.url(at.as_ref())?;
                 let input = json!({"url": url, "token": token, "call": call, "options": options});
-                let reply = self.adapter.ask(Op::Call, &input).await;
+                let reply = self.ask(Op::Call, &input).await?;
                 if let (Some(keep), Reply::Ok(value) | Reply::Error(value)) = (keep, &reply) {
                     self.variables.set(keep, value.clone());
                 }
@@ -198,22 +219,26 @@ impl Stage<'_> {
                 self.deliveries(to, expect, signed_for.as_ref(), keep.as_deref(), patience).await
             }
             Step::Silence { to, for_ms } => self.silence(to, Duration::from_millis(*for_ms)).await,
-            Step::Advance { ms } => {
-                let outgoing = Outgoing {
-                    method: "POST".to_owned(),
-                    target: "/dev/clock/advance".to_owned(),
-                    headers: headers_to_send(&Map::new(), &self.variables.fill(&json!("{{token}}"))?, true),
-                    body: json!({"ms": ms}).to_string().into(),
+            Step::Advance { ms, to, at } => {
+                let url = self.url(at.as_ref())?;
+                let ms = match (ms, to) {
+                    (Some(ms), None) => *ms,
+                    (None, Some(to)) => until(to, self.advance(&url, 0).await?)?,
+                    _ => return Err(Fault::new("advance takes either ms or to").into()),
                 };
-                let got = http_client::send(&self.target().access().url, outgoing).await?;
-                compare(json!({"ms": ms}), json!({"status": 200}), got)
+                self.advance(&url, ms).await.map(|_| ())
             }
-            Step::Restart => {
+            Step::Restart { after_ms } => {
                 let Some(own) = &mut self.own else {
                     return Err(Fault::new("a scenario that restarts says so in its needs").into());
                 };
-                own.restart().await?;
+                own.restart(Duration::from_millis(*after_ms)).await?;
                 self.learn_target();
+                Ok(())
+            }
+            Step::Server { name } => {
+                let sibling = self.target().sibling().await?;
+                self.siblings.push((name.clone(), sibling));
                 Ok(())
             }
             Step::Distinct { values } => {
@@ -240,17 +265,32 @@ impl Stage<'_> {
         }
     }
 
+    /// Moves a server's clock, and answers its time: unix milliseconds.
+    async fn advance(&self, url: &str, ms: u64) -> Result<i64, Miss> {
+        let outgoing = Outgoing {
+            method: "POST".to_owned(),
+            target: "/dev/clock/advance".to_owned(),
+            headers: headers_to_send(&Map::new(), &self.variables.fill(&json!("{{token}}"))?, true),
+            body: json!({"ms": ms}).to_string().into(),
+        };
+        let got = http_client::send(url, outgoing).await?;
+        let now = got["json"]["now"].as_i64().unwrap_or_default();
+        compare(json!({"ms": ms}), json!({"status": 200, "json": {"now": {"$any": "integer"}}}), got)?;
+        Ok(now)
+    }
+
     /// Opens a receiver before its script is filled in: an answer may point to itself.
     fn receiver(&mut self, name: &str, respond: &[Value]) -> Result<(), Miss> {
         if !self.books.iter().any(|(known, _, _)| known == name) {
-            let book = self.receivers.open(&format!("{}-{name}", self.unique), Vec::new(), After::Repeat);
+            let book = self.surroundings.receivers.open(
+                &format!("{}-{name}", self.unique),
+                Vec::new(),
+                After::Repeat,
+            );
             self.books.push((name.to_owned(), book, 0));
             self.learn_target();
         }
-        let mut script = self.variables.fill(&Value::Array(respond.to_vec()))?;
-        if let Some(sabotage) = self.sabotage {
-            sabotage.script(&mut script);
-        }
+        let script = self.variables.fill(&Value::Array(respond.to_vec()))?;
         let script: Vec<Answer> = serde_json::from_value(script)
             .map_err(|error| Fault::new(format!("the script of {name}: {error}")))?;
         if let Some((_, book, _)) = self.books.iter().find(|(known, _, _)| known == name) {
@@ -266,7 +306,10 @@ impl Stage<'_> {
         until: bool,
         keep: Option<&str>,
     ) -> Result<(), Miss> {
-        let Step::Http { method, path, headers, body, base64, json, token, .. } = step else { return Ok(()) };
+        let Step::Http { method, path, headers, body, base64, json, token, at, .. } = step else {
+            return Ok(());
+        };
+        let url = self.url(at.as_ref())?;
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let path = text(&self.variables.fill(&Value::String(path.clone()))?);
         let headers = self.variables.fill(&Value::Object(headers.clone()))?;
@@ -284,19 +327,13 @@ impl Stage<'_> {
             json!({"method": method, "path": path, "headers": shown, "body": String::from_utf8_lossy(&sent)});
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let mut outgoing = Outgoing {
+            let outgoing = Outgoing {
                 method: method.clone(),
                 target: path.clone(),
                 headers: headers.clone(),
                 body: sent.clone(),
             };
-            if let Some(sabotage) = self.sabotage {
-                sabotage.request(&mut outgoing);
-            }
-            let mut got = http_client::send(&self.target().access().url, outgoing).await?;
-            if let Some(sabotage) = self.sabotage {
-                sabotage.response(method, &mut got);
-            }
+            let got = http_client::send(&url, outgoing).await?;
             let compared = compare(input.clone(), expect.clone(), got.clone());
             if compared.is_ok() || !until || Instant::now() > deadline {
                 if let Some(keep) = keep {
@@ -324,11 +361,6 @@ impl Stage<'_> {
         book.wait_for(seen + expect.len(), patience).await;
         let mut came: Vec<Value> = book.requests().split_off(seen);
         self.books[position].2 = seen + came.len();
-        if let Some(sabotage) = self.sabotage {
-            for request in &mut came {
-                sabotage.delivery(to, request);
-            }
-        }
         let wanted = self.variables.fill(&Value::Array(expect.to_vec()))?;
         if let Some(url) = signed_for {
             let url = self.variables.fill(url)?;
@@ -353,7 +385,7 @@ impl Stage<'_> {
             "url": url,
             "now": request["receivedAt"].as_u64().unwrap_or_default() / 1_000,
         });
-        match self.adapter.ask(Op::Verify, &input).await {
+        match self.ask(Op::Verify, &input).await? {
             Reply::Ok(claims) => Ok(claims),
             refused => Err(Miss {
                 input,
@@ -372,6 +404,13 @@ impl Stage<'_> {
         book.wait_for(seen + 1, time).await;
         compare(json!({"silence of": to}), json!([]), Value::Array(book.requests().split_off(*seen)))
     }
+}
+
+/// Milliseconds from `now` to an instant ahead of it.
+fn until(instant: &str, now: i64) -> Result<u64, Fault> {
+    let told = chronq::Instant::parse("to", instant).map_err(|error| Fault::new(error.to_string()))?;
+    u64::try_from(told.millis() - now)
+        .map_err(|_| Fault::new(format!("advance to {instant}: the server's clock is past it")))
 }
 
 fn compare(input: Value, wanted: Value, got: Value) -> Result<(), Miss> {

@@ -23,6 +23,8 @@ pub(crate) enum Step {
         expect: Value,
         /// Another token than the target's.
         token: Option<Value>,
+        /// Another server, by its name.
+        at: Option<String>,
         /// Keeps the reply under this name.
         keep: Option<String>,
     },
@@ -42,6 +44,8 @@ pub(crate) enum Step {
         /// The target's token unless given; null sends none.
         #[serde(default = "own_token")]
         token: Value,
+        /// Another server, by its name.
+        at: Option<String>,
         /// `{"status", "headers", "json", "body"}`.
         expect: Value,
         /// Asks again until it is as expected, up to ten seconds.
@@ -62,10 +66,21 @@ pub(crate) enum Step {
     },
     /// Nothing more comes to a receiver for so long.
     Silence { to: String, for_ms: u64 },
-    /// Moves the server's clock.
-    Advance { ms: u64 },
+    /// Moves the server's clock: by so many milliseconds, or to an instant that lies ahead of it.
+    Advance {
+        ms: Option<u64>,
+        to: Option<String>,
+        /// Another server, by its name.
+        at: Option<String>,
+    },
     /// Kills the server without warning, and starts it again on the same data.
-    Restart,
+    Restart {
+        /// How long nothing runs in between.
+        #[serde(default)]
+        after_ms: u64,
+    },
+    /// Starts another server on the same data.
+    Server { name: String },
     /// Values that must all differ.
     Distinct { values: Vec<Value> },
     /// Compares a kept value.
@@ -92,7 +107,8 @@ impl Step {
             Self::Deliveries { .. } => "deliveries",
             Self::Silence { .. } => "silence",
             Self::Advance { .. } => "advance",
-            Self::Restart => "restart",
+            Self::Restart { .. } => "restart",
+            Self::Server { .. } => "server",
             Self::Distinct { .. } => "distinct",
             Self::Check { .. } => "check",
             Self::ForEach { .. } => "for_each",

@@ -216,6 +216,7 @@ pub(super) struct CheckedMoment {
 impl CheckedMoment {
     /// `exp` is the first second at which a signature is too old, `nbf` the first at which it is valid.
     pub(super) fn check(self, exp: i64, nbf: i64) -> Result<(), SignatureError> {
+        sabotage!(DatesIgnored => return Ok(()));
         if self.now >= exp + self.tolerance {
             return Err(SignatureError::expired(self.now - exp - self.tolerance));
         }

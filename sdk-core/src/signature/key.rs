@@ -46,6 +46,7 @@ impl<K> Keys<K> {
     /// The key that produced the signature. Every key is always tried, and the results are joined before
     /// anything depends on them, so that time does not tell which of the two it was not.
     pub(super) fn matching(&self, produced: impl Fn(&K) -> Choice) -> Option<KeyMatch> {
+        sabotage!(SecondKeyIgnored => return bool::from(produced(&self.current)).then_some(KeyMatch::Current));
         let current = produced(&self.current);
         let next = self.next.as_ref().map_or(Choice::from(0), produced);
         if !bool::from(current | next) {

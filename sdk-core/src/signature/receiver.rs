@@ -278,6 +278,7 @@ impl Pending {
     }
 
     fn compare(self, digest: &[u8; 32], is_empty: bool) -> Result<Verified, SignatureError> {
+        sabotage!(BodyHashSkipped => return Ok(self.verified));
         if bool::from(self.body_digest.ct_eq(digest)) {
             Ok(self.verified)
         } else {

@@ -62,6 +62,7 @@ pub(super) struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     /// `None` where the two are equal, byte for byte.
     pub(super) fn of(signed: &'a str, given: &'a str) -> Option<Self> {
+        sabotage!(UrlNotCompared => return None);
         if signed == given {
             return None;
         }

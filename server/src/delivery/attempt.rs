@@ -80,6 +80,9 @@ impl SignedRequest<'_> {
         let done = match self.signature(state) {
             Ok(signature) => {
                 own.push((HeaderName::from_static(headers::SIGNATURE), signature));
+                sabotage!(CallbackUnsigned => if own.iter().all(|(name, _)| name != headers::MESSAGE_ID) {
+                    own.clear();
+                });
                 append(&mut own, self.headers);
                 let outgoing = Outgoing {
                     destination: self.destination,

@@ -102,6 +102,9 @@ async fn cancel(
     let timer_key = timer_key.ok_or_else(|| bad_key("the path must name a queue and a timer key"))?;
     let txn = Query::of(&uri).text("txn").map(str::to_owned);
     let outcome = timers::cancel(&state, &caller.identity, queue, timer_key, txn).await?;
+    sabotage!(TooLateIsAnError => if matches!(outcome, chronq::timer::TimerOutcome::TooLate(_)) {
+        return Err(ApiError::new(StatusCode::CONFLICT, "too late"));
+    });
     Ok(Json(outcome).into_response())
 }
 

@@ -122,16 +122,7 @@ fn new_message(
     scope: Scope,
 ) -> NewMessage {
     let sent = sent_headers(content, options);
-    let deduplication = match &options.deduplication_id {
-        Some(id) => Some(match scope {
-            Scope::Server => DeduplicationKey::explicit(id),
-            Scope::Destination => DeduplicationKey::per_destination(id, &destination),
-        }),
-        None => options
-            .content_based_deduplication
-            .unwrap_or(false)
-            .then(|| DeduplicationKey::content(&destination, content.body(), &sent)),
-    };
+    let deduplication = deduplication(&destination, content, &sent, options, scope);
     NewMessage {
         queue: queue_of(options),
         destination,
@@ -147,6 +138,24 @@ fn new_message(
         failure_callback: options.failure_callback.clone(),
         deduplication,
         schedule: None,
+    }
+}
+
+fn deduplication(
+    destination: &Destination,
+    content: &Content,
+    sent: &Headers,
+    options: &PublishOptions,
+    scope: Scope,
+) -> Option<DeduplicationKey> {
+    sabotage!(DeduplicationForgotten => return None);
+    match (&options.deduplication_id, scope) {
+        (Some(id), Scope::Server) => Some(DeduplicationKey::explicit(id)),
+        (Some(id), Scope::Destination) => Some(DeduplicationKey::per_destination(id, destination)),
+        (None, _) => options
+            .content_based_deduplication
+            .unwrap_or(false)
+            .then(|| DeduplicationKey::content(destination, content.body(), sent)),
     }
 }
 
@@ -181,6 +190,7 @@ fn published(outcome: Option<Enqueued>, asked: &Name) -> Result<Published, Refus
 /// Commits messages together with what is published at the same time; what is due and has a place is
 /// delivered at once. It is carried through also where the publisher hangs up.
 async fn enqueue(state: &AppState, messages: Vec<NewMessage>) -> Result<Vec<Enqueued>, Refusal> {
+    sabotage!(AcknowledgedBeforeCommit => return Ok(crate::sabotage::acknowledge_before_commit(state, messages)));
     let outcomes = state.engine.publisher(state).publish(messages).await?;
     let count = |wanted: fn(&Enqueued) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count();
     let queued = count(|outcome| matches!(outcome, Enqueued::Queued { .. }));

@@ -250,6 +250,7 @@ pub async fn cancel(
     timer_key: String,
     txn: Option<String>,
 ) -> Result<TimerOutcome, ApiError> {
+    sabotage!(CancelGated => pass_gates(state, caller, &Plan::of(state, &caller.tenant))?);
     let call = TimerCall {
         tenant: Arc::clone(&caller.tenant),
         producer: None,

@@ -1,6 +1,6 @@
 //! The conformance suite through every adapter that can be built here.
 
-use super::{Ran, missing};
+use super::{Ran, TESTED, missing};
 use crate::command::{Failure, Run};
 use crate::context::Context;
 use crate::postgres::URL_VARIABLE;
@@ -17,13 +17,22 @@ pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
     context.edge_package()?;
     // The signature vectors are the oracle's, to the byte.
     Run::new(venv.program("python")).args(["conformance/oracle/vectors.py", "--check"]).run()?;
-    let runner = || {
-        Run::new(workspace::built("chronq-conformance"))
+    let runner = |program: &str| {
+        Run::new(workspace::built(program))
             .env("CHRONQ_PYTHON", venv.program("python"))
             .env("CHRONQ_SERVER_BIN", server)
             .env(URL_VARIABLE, postgres.url())
     };
-    runner().args(["run", "--report"]).arg(workspace::target().join("conformance")).run()?;
-    runner().arg("sabotage").run()?;
+    runner("chronq-conformance")
+        .args(["run", "--report"])
+        .arg(workspace::target().join("conformance"))
+        .run()?;
+    // The same crates once more, able to be wrong; only our own are compiled again.
+    Run::new(workspace::cargo())
+        .args(["build", "--locked"])
+        .args(TESTED)
+        .args(["--features", "chronq-conformance/sabotage", "--bin", "chronq-sabotaged"])
+        .run()?;
+    runner("chronq-sabotaged").arg("sabotage").run()?;
     Ok(Ran::Passed)
 }

@@ -1,40 +1,20 @@
-//! `chronq-conformance`: one set of answers for every SDK and any server.
-//!
-//! * [`case`] and [`cases`]: questions to SDK faces, asked through [`adapter`]s.
-//! * [`scenario`]: steps against a server, with a [`scripted`] receiver.
-//! * [`report`]: the table requirement × column.
-//!
-//! The words, the formats and the protocol are in README.md beside this crate.
-
-mod adapter;
-mod case;
-mod cases;
-mod exemption;
-mod fault;
-mod http_client;
-mod matching;
-mod outcome;
-mod report;
-mod rust_adapter;
-mod sabotage;
-mod scenario;
-mod scripted;
-mod server;
-mod target;
-mod template;
+//! The command line.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tokio::runtime::Runtime;
 
-use adapter::Face;
-use exemption::Exemptions;
-use fault::Fault;
-use outcome::{Outcome, Verdict};
-use report::Report;
-use sabotage::Sabotage;
-use target::{Access, Store, Supply};
+use crate::adapter::Adapters;
+use crate::cases;
+use crate::exemption::Exemptions;
+use crate::face::Face;
+use crate::fault::Fault;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::target::{Access, Program, Store, Supply};
+use crate::{case, rust_adapter, scenario, server};
 
 /// One set of answers for every SDK and any server.
 #[derive(Parser)]
@@ -51,8 +31,9 @@ enum What {
     /// List every case and scenario with its requirement.
     List,
     /// Break the product on purpose, in named ways, and see that the suite catches each.
+    #[cfg(feature = "sabotage")]
     Sabotage,
-    /// Serve in dev mode on PostgreSQL, until stdin closes; for the runner.
+    /// Serve in dev mode on any database, until stdin closes; for the runner.
     Server {
         /// The database.
         #[arg(long)]
@@ -71,7 +52,7 @@ struct RunOptions {
     /// Only what has this text in its id or requirement.
     #[arg(long)]
     only: Option<String>,
-    /// Only these faces; all by default.
+    /// Only these faces; all that are built here by default.
     #[arg(long = "via", value_enum)]
     faces: Vec<Face>,
     /// Judge the server at this URL; without it the bundled one is started.
@@ -80,6 +61,9 @@ struct RunOptions {
     /// A read-write token of that server.
     #[arg(long)]
     token: Option<String>,
+    /// The token has admin level: what needs one is run too.
+    #[arg(long)]
+    admin: bool,
     /// The key that the server signs with.
     #[arg(long)]
     signing_key: Option<String>,
@@ -106,11 +90,18 @@ enum StoreName {
     Postgres,
 }
 
-fn main() -> ExitCode {
+/// Does what the command line says.
+pub fn main() -> ExitCode {
+    #[cfg(feature = "sabotage")]
+    if let Err(fault) = crate::sabotage::begin() {
+        eprintln!("chronq-sabotaged: {fault}");
+        return ExitCode::from(2);
+    }
     let outcome = match Command::parse().what {
         What::Run(options) => run(&options),
         What::List => list(),
-        What::Sabotage => sabotage_all(),
+        #[cfg(feature = "sabotage")]
+        What::Sabotage => crate::sabotage::run(),
         What::Server { database_url } => server::run(&database_url),
         What::Adapter { .. } => rust_adapter::serve()
             .map(|()| true)
@@ -136,38 +127,50 @@ fn list() -> Result<bool, Fault> {
     Ok(true)
 }
 
+/// A runtime for everything that runs at the same time.
+pub(crate) fn runtime() -> Result<Runtime, Fault> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::new(format!("no runtime: {error}")))
+}
+
 fn run(options: &RunOptions) -> Result<bool, Fault> {
     let all = case::load()?;
     let exemptions = Exemptions::load(all.iter().map(|case| case.id.as_str()))?;
     let wanted = |id: &str, requirement: &str| {
         options.only.as_deref().is_none_or(|only| id.contains(only) || requirement.contains(only))
     };
-    let cases: Vec<_> = all.into_iter().filter(|case| wanted(&case.id, &case.requirement)).collect();
-    let faces: Vec<Face> = match options.faces.as_slice() {
-        [] => Face::ALL.into_iter().filter(|face| face.is_there()).collect(),
-        chosen => chosen.to_vec(),
-    };
-    let scenarios: Vec<_> = scenario::load()?
+    let mut cases: Vec<_> = all.into_iter().filter(|case| wanted(&case.id, &case.requirement)).collect();
+    let mut scenarios: Vec<_> = scenario::load()?
         .into_iter()
         .filter(|scenario| wanted(&scenario.id, &scenario.requirement))
         .collect();
+    if options.scenarios_only {
+        cases.clear();
+    }
+    if options.cases_only {
+        scenarios.clear();
+    }
+    let faces = Faces::choose(&options.faces)?;
+    let adapters = Adapters::new(&faces.here, None);
     let supplies = supplies(options)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Fault::new(format!("no runtime: {error}")))?;
-    let outcomes = runtime.block_on(async {
-        let mut outcomes = Vec::new();
-        if !options.scenarios_only {
-            outcomes.extend(cases::run(&cases, &faces, &exemptions, None, &announce).await?);
-        }
-        if !options.cases_only && !scenarios.is_empty() {
-            for supply in &supplies {
-                outcomes.extend(scenario::run(&scenarios, &faces, supply, None, &announce).await?);
-            }
+    let total = cases::count(&cases, &faces.here) + scenario::count(&scenarios, &faces.here) * supplies.len();
+    let progress = Progress::of(total);
+    let mut outcomes = runtime()?.block_on(async {
+        let mut outcomes = cases::run(&cases, &adapters, &exemptions, &progress).await?;
+        for supply in &supplies {
+            outcomes.extend(scenario::run(&scenarios, &adapters, supply, &progress).await?);
         }
         Ok::<_, Fault>(outcomes)
     })?;
+    progress.end();
+    for (face, lack) in &faces.missing {
+        outcomes.extend(cases::not_run(&cases, *face, lack));
+        for supply in &supplies {
+            outcomes.extend(scenario::not_run(&scenarios, *face, &supply.name(), lack));
+        }
+    }
     let report = Report::new(outcomes);
     print!("{}", report.failures());
     println!("\n{}", report.table());
@@ -179,47 +182,28 @@ fn run(options: &RunOptions) -> Result<bool, Fault> {
     Ok(report.failed() == 0)
 }
 
-/// Every fault must be caught by its ids; through the Rust face, on the embedded store.
-fn sabotage_all() -> Result<bool, Fault> {
-    let all = case::load()?;
-    let exemptions = Exemptions::load(all.iter().map(|case| case.id.as_str()))?;
-    let supply = Supply::Bundled { program: server_program()?, store: Store::Sqlite };
-    let scenarios = scenario::load()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Fault::new(format!("no runtime: {error}")))?;
-    let (mut caught, mut escaped) = (0, 0);
-    for sabotage in Sabotage::ALL {
-        let ids = sabotage.caught_by();
-        let cases: Vec<_> = all.iter().filter(|case| ids.contains(&case.id.as_str())).cloned().collect();
-        let steps: Vec<_> =
-            scenarios.iter().filter(|scenario| ids.contains(&scenario.id.as_str())).cloned().collect();
-        let outcomes = runtime.block_on(async {
-            let silent = |_: &Outcome| {};
-            let mut outcomes =
-                cases::run(&cases, &[Face::Rust], &exemptions, Some(sabotage), &silent).await?;
-            if !steps.is_empty() {
-                outcomes
-                    .extend(scenario::run(&steps, &[Face::Rust], &supply, Some(sabotage), &silent).await?);
-            }
-            Ok::<_, Fault>(outcomes)
-        })?;
-        let failed = |id: &str| {
-            outcomes.iter().any(|outcome| outcome.id == id && matches!(outcome.verdict, Verdict::Failed(_)))
-        };
-        for id in ids {
-            if failed(id) {
-                caught += 1;
-            } else {
-                escaped += 1;
-                println!("NOT CAUGHT: {}, which {id} should notice", sabotage.name());
+/// The faces to go through, and those that are not here.
+#[derive(Default)]
+struct Faces {
+    here: Vec<Face>,
+    /// Each with what it lacks.
+    missing: Vec<(Face, String)>,
+}
+
+impl Faces {
+    /// One that was asked for by name must be here.
+    fn choose(chosen: &[Face]) -> Result<Self, Fault> {
+        let wanted = if chosen.is_empty() { Face::ALL.as_slice() } else { chosen };
+        let mut faces = Self::default();
+        for face in wanted.iter().copied() {
+            match face.lacks() {
+                None => faces.here.push(face),
+                Some(lack) if chosen.is_empty() => faces.missing.push((face, lack)),
+                Some(lack) => return Err(Fault::new(format!("--via {}: {lack}", face.name()))),
             }
         }
-        println!("{:<34} {}", sabotage.name(), ids.join(", "));
+        Ok(faces)
     }
-    println!("\nsabotage: {caught} passed, {escaped} failed");
-    Ok(escaped == 0)
 }
 
 /// The targets to judge: the one that was named, else the bundled server on each store.
@@ -228,7 +212,7 @@ fn supplies(options: &RunOptions) -> Result<Vec<Supply>, Fault> {
         (&options.base_url, &options.token, &options.signing_key)
     {
         let access = Access { url: url.clone(), token: token.clone(), signing_key: signing_key.clone() };
-        return Ok(vec![Supply::Given(access)]);
+        return Ok(vec![Supply::Given { access, admin: options.admin }]);
     }
     let postgres = std::env::var("CHRONQ_TEST_DATABASE_URL").ok().filter(|url| !url.is_empty());
     let chosen = |name: StoreName| options.stores.is_empty() || options.stores.contains(&name);
@@ -243,7 +227,7 @@ fn supplies(options: &RunOptions) -> Result<Vec<Supply>, Fault> {
         }
         Some(_) | None => {}
     }
-    let program = server_program()?;
+    let program = Program::Chronq(server_program()?);
     Ok(stores.into_iter().map(|store| Supply::Bundled { program: program.clone(), store }).collect())
 }
 
@@ -254,11 +238,4 @@ fn server_program() -> Result<PathBuf, Fault> {
     }
     let own = std::env::current_exe().map_err(|error| Fault::new(format!("our own path: {error}")))?;
     Ok(own.with_file_name("chronq"))
-}
-
-/// The progress line: failures as they come; everything else is in the table.
-fn announce(outcome: &Outcome) {
-    if let Verdict::Failed(_) = outcome.verdict {
-        eprintln!("failed: {} [{}]", outcome.id, outcome.column);
-    }
 }

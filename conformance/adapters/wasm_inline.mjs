@@ -1,4 +1,4 @@
-// The adapter of the edge package in Node, where its WebAssembly stands in a source file.
+// The adapter of the edge package where its WebAssembly stands in a source file: in Node, deno and bun.
 
 import * as sdk from "../../sdk-wasm/dist/index.inline.js";
 

@@ -1,0 +1,5 @@
+//! The suite, beside the sound product.
+
+fn main() -> std::process::ExitCode {
+    chronq_conformance::main()
+}
