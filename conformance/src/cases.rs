@@ -10,10 +10,10 @@ use crate::case::{Case, Op};
 use crate::exemption::Exemptions;
 use crate::face::Face;
 use crate::fault::Fault;
-use crate::join::join_all;
 use crate::matching::differences;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::progress::Progress;
+use crate::runtime::join_all;
 use crate::scripted::{After, Answer, ScriptedServer};
 use crate::template::Variables;
 

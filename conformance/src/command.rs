@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tokio::runtime::Runtime;
 
 use crate::adapter::Adapters;
 use crate::cases;
@@ -14,7 +13,7 @@ use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::target::{Access, Program, Store, Supply};
-use crate::{case, rust_adapter, scenario, server};
+use crate::{case, runtime, rust_adapter, scenario, server};
 
 /// One set of answers for every SDK and any server.
 #[derive(Parser)]
@@ -127,14 +126,6 @@ fn list() -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// A runtime for everything that runs at the same time.
-pub(crate) fn runtime() -> Result<Runtime, Fault> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Fault::new(format!("no runtime: {error}")))
-}
-
 fn run(options: &RunOptions) -> Result<bool, Fault> {
     let all = case::load()?;
     let exemptions = Exemptions::load(all.iter().map(|case| case.id.as_str()))?;
@@ -157,7 +148,7 @@ fn run(options: &RunOptions) -> Result<bool, Fault> {
     let supplies = supplies(options)?;
     let total = cases::count(&cases, &faces.here) + scenario::count(&scenarios, &faces.here) * supplies.len();
     let progress = Progress::of(total);
-    let mut outcomes = runtime()?.block_on(async {
+    let mut outcomes = runtime::start()?.block_on(async {
         let mut outcomes = cases::run(&cases, &adapters, &exemptions, &progress).await?;
         for supply in &supplies {
             outcomes.extend(scenario::run(&scenarios, &adapters, supply, &progress).await?);

@@ -15,11 +15,11 @@ mod exemption;
 mod face;
 mod fault;
 mod http_client;
-mod join;
 mod matching;
 mod outcome;
 mod progress;
 mod report;
+mod runtime;
 mod rust_adapter;
 #[cfg(feature = "sabotage")]
 mod sabotage;

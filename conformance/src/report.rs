@@ -33,12 +33,16 @@ impl Cell {
         }
     }
 
+    const fn is_asked(self) -> bool {
+        self.passed + self.exempt + self.not_run + self.failed > 0
+    }
+
     /// `12`, `11 +1e` (exempt), `11 +1-` (not run), `11 !1` (failed); a dot where nothing is asked.
     fn show(self) -> String {
-        let mut text = match self.passed + self.exempt + self.not_run + self.failed {
-            0 => return "·".to_owned(),
-            _ => self.passed.to_string(),
-        };
+        if !self.is_asked() {
+            return "·".to_owned();
+        }
+        let mut text = self.passed.to_string();
         for (count, sign) in [(self.exempt, "e"), (self.not_run, "-")] {
             if count > 0 {
                 let _ = write!(text, " +{count}{sign}");
@@ -104,19 +108,39 @@ impl Report {
         text
     }
 
-    /// The table for the terminal.
+    /// The table for the terminal: a block for the cases, and one for the scenarios on each target, whose
+    /// columns would stand too far apart on one line.
     pub(crate) fn table(&self) -> String {
-        let rows = self.rows();
-        let first = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(11);
-        let mut text = format!("{:<first$}", "requirement");
+        let mut targets: Vec<&str> = Vec::new();
         for column in &self.columns {
+            let target = target_of(column);
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+        targets.iter().map(|target| self.block(target)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn block(&self, target: &str) -> String {
+        let columns: Vec<usize> =
+            (0..self.columns.len()).filter(|index| target_of(&self.columns[*index]) == target).collect();
+        let rows: Vec<_> = self
+            .rows()
+            .into_iter()
+            .filter(|(_, cells)| columns.iter().any(|index| cells[*index].is_asked()))
+            .collect();
+        let title = if target.is_empty() { "cases".to_owned() } else { format!("scenarios on {target}") };
+        let first = rows.iter().map(|(name, _)| name.chars().count()).chain([title.len()]).max().unwrap_or(0);
+        let mut text = format!("{title:<first$}");
+        for index in &columns {
+            let column = self.columns[*index].split('@').next().unwrap_or_default();
             let _ = write!(text, "  {column:>12}");
         }
         text.push('\n');
         for (name, cells) in rows {
             let _ = write!(text, "{name:<first$}");
-            for cell in cells {
-                let _ = write!(text, "  {:>12}", cell.show());
+            for index in &columns {
+                let _ = write!(text, "  {:>12}", cells[*index].show());
             }
             text.push('\n');
         }
@@ -222,6 +246,11 @@ impl Report {
     }
 }
 
+/// `sqlite` in the column `rust@sqlite`; nothing where no server is judged.
+fn target_of(column: &str) -> &str {
+    column.split_once('@').map_or("", |(_, target)| target)
+}
+
 /// Text for XML 1.0, which has no spelling for control characters.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -270,6 +299,21 @@ mod tests {
         let table = report().table();
         assert!(table.contains("signature.md: Verification          1 !1         0 +1e"), "{table}");
         assert_eq!(report().closing_line(), "1 passed, 1 failed, 1 skipped");
+    }
+
+    #[test]
+    fn scenarios_have_a_block_for_each_target() {
+        let on = |column| outcome("delivery.three_attempts", column, Verdict::Passed);
+        let table = Report::new(vec![on("rust"), on("rust@sqlite"), on("node@sqlite")]).table();
+        let titles: Vec<_> = table.lines().filter(|line| !line.starts_with("signature.md")).collect();
+        assert_eq!(
+            titles,
+            [
+                "cases                               rust",
+                "",
+                "scenarios on sqlite                 rust          node"
+            ]
+        );
     }
 
     #[test]

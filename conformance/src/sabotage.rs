@@ -6,7 +6,6 @@ use chronq::sabotage::Fault as Sabotage;
 use crate::adapter::{Adapters, SABOTAGE_VARIABLE};
 use crate::case::Case;
 use crate::cases;
-use crate::command::runtime;
 use crate::exemption::Exemptions;
 use crate::face::Face;
 use crate::fault::Fault;
@@ -14,7 +13,7 @@ use crate::outcome::Verdict;
 use crate::progress::Progress;
 use crate::scenario::Scenario;
 use crate::target::{Program, Store, Supply};
-use crate::{case, scenario};
+use crate::{case, runtime, scenario};
 
 /// What must catch it, whatever else does.
 const fn caught_by(sabotage: Sabotage) -> &'static [&'static str] {
@@ -98,7 +97,7 @@ impl Suite {
         let word = sabotage.map(Sabotage::as_str);
         let adapters = Adapters::new(&[Face::Rust], word);
         let supply = Supply::Bundled { program: Program::Sabotaged(word), store: Store::Sqlite };
-        let outcomes = runtime()?.block_on(async {
+        let outcomes = runtime::start()?.block_on(async {
             let silent = Progress::silent();
             let mut outcomes = cases::run(&cases, &adapters, &self.exemptions, &silent).await?;
             if !scenarios.is_empty() {

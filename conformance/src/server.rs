@@ -13,7 +13,7 @@ use crate::fault::Fault;
 pub(crate) fn run(database_url: &str) -> Result<bool, Fault> {
     let database = Database::parse(database_url).map_err(Fault::new)?;
     let config = Config { database, ..Config::dev(None, &settings()?).map_err(told)? };
-    let runtime = crate::command::runtime()?;
+    let runtime = crate::runtime::start()?;
     runtime.block_on(async {
         let running = Server::start(config).await.map_err(told)?;
         println!("{}", running.ready_line());

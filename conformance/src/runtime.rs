@@ -1,4 +1,14 @@
-//! Many futures at the same time.
+//! The runtime, and many futures at the same time on it.
+
+use crate::fault::Fault;
+
+/// A runtime for everything that runs at the same time.
+pub(crate) fn start() -> Result<tokio::runtime::Runtime, Fault> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::new(format!("no runtime: {error}")))
+}
 
 /// Drives all futures to their end; outputs in their order.
 pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
