@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, extname, join } from "node:path";
@@ -13,6 +13,18 @@ import { serve } from "./lines.mjs";
 
 const tree = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const PAGE = `<!doctype html><script type="module" src="/conformance/adapters/chromium_page.mjs"></script>`;
+// An adapter is killed when it is no longer needed: the guard's standard input closes with it, and then the
+// browser is ended and its profile removed.
+const GUARD = `
+profile=$1
+shift
+"$@" </dev/null >/dev/null 2>&1 &
+child=$!
+cat >/dev/null
+kill -KILL "$child"
+wait "$child" 2>/dev/null
+rm -rf "$profile"
+`;
 const SERVED = ["/conformance/adapters/", "/sdk-wasm/dist/", "/sdk-wasm/wasm/"];
 const TYPES = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
 
@@ -49,16 +61,11 @@ await once(server, "listening");
 const profile = mkdtempSync(join(tmpdir(), "chronq-chromium-"));
 // Without web security, a page may call the scripted server as any other client does.
 const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-web-security"];
-const browser = spawn("chromium", [...flags, `--user-data-dir=${profile}`, `http://127.0.0.1:${server.address().port}/`], {
-  stdio: "ignore",
-});
-process.on("exit", () => {
-  browser.kill("SIGKILL");
-  rmSync(profile, { recursive: true, force: true });
-});
-browser.on("exit", (code) => {
-  console.error(`chromium ended with ${code}`);
-  process.exit(1);
+const page = `http://127.0.0.1:${server.address().port}/`;
+const browser = ["chromium", ...flags, `--user-data-dir=${profile}`, page];
+const guard = spawn("sh", ["-c", GUARD, "chromium-guard", profile, ...browser], {
+  stdio: ["pipe", "ignore", "inherit"],
+  detached: true,
 });
 
 await serve(async (question) => {
@@ -68,4 +75,6 @@ await serve(async (question) => {
   response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(question));
   return answered.promise;
 });
+guard.stdin.end();
+await once(guard, "exit");
 process.exit(0);
