@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::time::Instant;
 
 use super::plan::{self, Plan};
 use crate::metrics::instance;
@@ -134,8 +135,7 @@ async fn make_run(state: &AppState, due: DueSchedule, alive_since: UnixMillis) -
         }
     };
     let run = plan.runs.then(|| schedules::run_of(&schedule));
-    let fired = state.store.fire_schedule(ScheduleFire { lease, run, next_run: plan.next_run }).await?;
-    match fired {
+    match fire(state, ScheduleFire { lease, run, next_run: plan.next_run }).await? {
         ScheduleFired::Ran(Enqueued::Queued { id, .. } | Enqueued::Duplicate { id, .. }) => {
             tracing::debug!(schedule = %name, message = %id, "run queued");
             instance::schedule_run(instance::ScheduleOutcome::Queued);
@@ -152,4 +152,24 @@ async fn make_run(state: &AppState, due: DueSchedule, alive_since: UnixMillis) -
         ScheduleFired::Stale => {}
     }
     Ok(())
+}
+
+/// While the store is away this waits, as long as the lease holds: else the run would come only after
+/// the lease.
+async fn fire(state: &AppState, fire: ScheduleFire) -> Result<ScheduleFired, StoreError> {
+    let lease_passes = Instant::now() + Duration::from_millis(LEASE_MS);
+    loop {
+        match state.store.fire_schedule(fire.clone()).await {
+            Err(error) if error.is_temporary() && Instant::now() < lease_passes => {
+                tracing::warn!(%error, "a run cannot be queued yet");
+            }
+            fired => return fired,
+        }
+        tokio::select! {
+            () = tokio::time::sleep(AFTER_FAILURE) => {}
+            () = state.background.stop().cancelled() => {
+                return Err(StoreError::Unavailable("the server is stopping".to_owned()));
+            }
+        }
+    }
 }

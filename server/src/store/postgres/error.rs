@@ -51,10 +51,11 @@ impl PgError {
         };
         let text = error.to_string();
         match (&error, code.as_deref()) {
-            // Connection, resources, operator intervention, conflicts, locks, read only: it may work later.
+            // Connection, resources, operator intervention, conflicts, locks, read only, a transaction that
+            // stood still: it may work later.
             (_, Some(code))
                 if ["08", "53", "57", "40", "58"].contains(&&code[..2.min(code.len())])
-                    || matches!(code, "25006" | "55P03") =>
+                    || matches!(code, "25006" | "25P03" | "55P03") =>
             {
                 StoreError::Unavailable(text)
             }

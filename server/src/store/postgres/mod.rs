@@ -57,6 +57,10 @@ const OLDEST: i32 = 150_000;
 const PLANNING: [(&str, &str); 4] =
     [("jit", "off"), ("enable_seqscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off")];
 
+/// How long a transaction may wait for its next statement, far longer than any of ours does: a process
+/// that stands still, or whose machine is gone, must not keep its locks.
+const PATIENCE: [(&str, &str); 1] = [("idle_in_transaction_session_timeout", "5s")];
+
 /// The store on Postgres.
 #[derive(Debug)]
 pub struct PostgresStore {
@@ -76,7 +80,8 @@ impl PostgresStore {
         let options = PgConnectOptions::from_str(url)
             .map_err(|_| OpenError::BadUrl("postgres://…".to_owned()))?
             .application_name("chronq")
-            .options(PLANNING);
+            .options(PLANNING)
+            .options(PATIENCE);
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(ACQUIRE_TIMEOUT)
