@@ -5,4 +5,4 @@ import * as sdk from "../../sdk-wasm/dist/index.inline.js";
 import { answering } from "./face.mjs";
 import { serve } from "./lines.mjs";
 
-await serve(answering(sdk));
+await serve(answering(sdk, { isEdge: true }));

@@ -4,7 +4,7 @@ import * as sdk from "../../sdk-wasm/dist/index.workerd.js";
 
 import { answering } from "./face.mjs";
 
-const answer = answering(sdk);
+const answer = answering(sdk, { isEdge: true });
 
 export default {
   async fetch(request) {

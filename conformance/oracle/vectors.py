@@ -3,7 +3,7 @@
 
 `python3 vectors.py` writes ../cases/verify.json and ../cases/verify_dialects.json; `--check` says
 whether they are as they would be written. Nothing here is chronq's code: the tokens are put together
-by hand from hmac, hashlib and base64, and every expected answer is a literal taken from
+by hand from hmac, hashlib and base64 (Ed25519 from ed25519.py beside this, after the RFC), and every expected answer is a literal taken from
 contract/signature.md.
 """
 
@@ -13,6 +13,8 @@ import hmac
 import json
 import sys
 from pathlib import Path
+
+import ed25519
 
 CURRENT = "sig_current-key-for-tests-only-0000000000000000000"
 NEXT = "sig_next-key-for-tests-only-0000000000000000000000"
@@ -473,11 +475,92 @@ def add_webhooks(suite):
         add("next_key", "the second key matches", accepted("next"), changes={"signature": webhook_signature(secret=second)}, receiver=receiver | {"nextSigningKey": second})
 
 
+SEED, OTHER_SEED = b"not a real private key, 32 bytes", b"another fake private key, 32 b.."
+
+
+def whpk(data: bytes) -> str:
+    return "whpk_" + base64.b64encode(data).decode()
+
+
+def v1a_item(data: bytes) -> str:
+    return "v1a," + base64.b64encode(data).decode()
+
+
+def add_public_keys(suite):
+    ed25519.check()
+    at = "Further dialects: v1a"
+    message = f"{SPEC_ID}.{SPEC_TIME}.{SPEC_BODY}".encode()
+    key, good = ed25519.public_key(SEED), ed25519.sign(SEED, message)
+    assert ed25519.verify(key, message, good)
+
+    def add(id, comment, expect, signature, *, current=whpk(key), next=None, dialect="standard-webhooks", prefix="webhook", body=SPEC_BODY, now=SPEC_TIME):
+        headers = {f"{prefix}-id": SPEC_ID, f"{prefix}-timestamp": str(SPEC_TIME), f"{prefix}-signature": signature}
+        receiver = {"dialect": dialect, "currentSigningKey": current, "nextSigningKey": next}
+        suite.add(f"v1a.{id}", at, comment, expect, receiver=receiver, headers=headers, body={"utf8": body}, url=None, now=now)
+
+    item = v1a_item(good)
+    add("valid", "a public key verifies what its private key signed", accepted(), item)
+    add("svix", "under svix's header names too", accepted(), item, dialect="svix", prefix="svix")
+    large = "x" * 20_000
+    add("large_body", "whatever the body's size", accepted(), v1a_item(ed25519.sign(SEED, f"{SPEC_ID}.{SPEC_TIME}.{large}".encode())), body=large)
+    add("other_key", "another private key signed", refused("signature_mismatch"), v1a_item(ed25519.sign(OTHER_SEED, message)))
+    add("other_body", "the raw bytes are signed", refused("signature_mismatch"), item, body=SPEC_BODY + " ")
+    add("flipped_bit", "one bit of the signature differs", refused("signature_mismatch"), v1a_item(bytes([good[0] ^ 1]) + good[1:]))
+    moved = int.from_bytes(good[32:], "little") + ed25519.ORDER
+    add("s_not_canonical", "S has one spelling, below the order", refused("signature_mismatch"), v1a_item(good[:32] + moved.to_bytes(32, "little")))
+    add("r_small_order", "a signature whose point has a small order", refused("signature_mismatch"), v1a_item(ed25519.encoded((0, 1)) + good[32:]))
+    add("zeros", "a signature of zeros", refused("signature_mismatch"), v1a_item(bytes(64)))
+    for length in [32, 63, 65]:
+        add(f"length_{length}", "64 bytes after decoding", refused("signature_malformed"), v1a_item((good + good)[:length]))
+    add("unpadded", "strict standard base64", refused("signature_malformed"), item.rstrip("="))
+    add("expired", "freshness as with v1, after the signature", refused("expired", seconds=0), item, now=SPEC_TIME + 301)
+    add("mismatch_before_expired", "the signature comes before the age", refused("signature_mismatch"), v1a_item(bytes(64)), now=SPEC_TIME + 301)
+    zeros = "v1," + base64.b64encode(bytes(32)).decode()
+    add("beside_v1", "any item may match", accepted(), f"{zeros} {v1a_item(bytes(64))} {item}")
+    add("v1_for_a_public_key", "no item that a public key can verify", refused("signature_malformed"), SPEC_SIGNATURE)
+    add("v1a_for_a_secret", "no item that a secret can verify", refused("signature_malformed"), item, current=SPEC_SECRET)
+    for id, signature, key_match in [("v1", SPEC_SIGNATURE, "current"), ("v1a", item, "next"), ("both", f"{item} {SPEC_SIGNATURE}", "current")]:
+        add(f"secret_and_public.{id}", "a secret and a public key beside each other", accepted(key_match), signature, current=SPEC_SECRET, next=whpk(key))
+    for id, signature, key_match in [("v1", SPEC_SIGNATURE, "next"), ("v1a", item, "current"), ("both", f"{SPEC_SIGNATURE} {item}", "current")]:
+        add(f"public_and_secret.{id}", "and the other way round", accepted(key_match), signature, current=whpk(key), next=SPEC_SECRET)
+    other = ed25519.public_key(OTHER_SEED)
+    add("next_key", "two public keys, the second matches", accepted("next"), item, current=whpk(other), next=whpk(key))
+    # With the neutral element as key, S = 0 and R = the neutral element would be a signature of everything.
+    neutral = ed25519.encoded((0, 1))
+    forged = neutral + bytes(32)
+    assert ed25519.verify(neutral, message, forged)
+    eighth = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
+    assert ed25519.multiple(8, ed25519.decoded(eighth)) == (0, 1)
+    again = (3 + ed25519.P).to_bytes(32, "little")
+    assert ed25519.decoded((3).to_bytes(32, "little")) is not None and ed25519.decoded(again) is None
+    off_curve = (2).to_bytes(32, "little")
+    assert ed25519.decoded(off_curve) is None
+    for id, text in [
+        ("neutral", whpk(neutral)),
+        ("order_8", whpk(eighth)),
+        ("order_8_other_sign", whpk(eighth[:31] + bytes([eighth[31] | 0x80]))),
+        ("zero", whpk(bytes(32))),
+        ("not_canonical", whpk(again)),
+        ("off_curve", whpk(off_curve)),
+        ("short", whpk(key[:31])),
+        ("long", whpk(key + b"x")),
+        ("nothing", "whpk_"),
+        ("unpadded", whpk(key).rstrip("=")),
+        ("base64url", "whpk_" + base64.urlsafe_b64encode(b"\xff" * 32).decode()),
+        ("hex", "whpk_" + key.hex()),
+        ("white_space", whpk(key) + "\n"),
+        ("private", "whsk_" + base64.b64encode(SEED).decode()),
+    ]:
+        add(f"key.{id}", "a public key is the one spelling of a usable point, in strict base64", misuse("currentSigningKey"), v1a_item(forged), current=text)
+        if id in ("neutral", "short"):
+            add(f"next.{id}", "whichever argument it is", misuse("nextSigningKey"), v1a_item(forged), current=SPEC_SECRET, next=text)
+
+
 def files():
     chronq, dialects = Suite(), Suite()
     for add in [add_token, add_body, add_signature, add_shape, add_header, add_mac, add_payload, add_claims, add_time, add_url, add_body_hash, add_construction, add_headers]:
         add(chronq)
-    for add in [add_qstash, add_webhooks]:
+    for add in [add_qstash, add_webhooks, add_public_keys]:
         add(dialects)
     folder = Path(__file__).resolve().parent.parent / "cases"
     for name, suite in [("verify.json", chronq), ("verify_dialects.json", dialects)]:

@@ -141,8 +141,19 @@ fn a_receiver_prints_without_its_keys() {
 
 #[cfg(not(feature = "webhook-v1a"))]
 #[test]
-fn a_public_key_is_refused_by_a_build_without_v1a() {
-    let key = format!("whpk_{}", base64([7; 32]));
-    let error = Receiver::of_dialect(Dialect::StandardWebhooks, key.as_str(), None).unwrap_err();
-    assert!(error.to_string().contains("v1a"), "{error}");
+fn a_build_without_v1a_verifies_with_a_public_key_only_through_a_platform() {
+    // 3 is the y of a point of the curve.
+    let mut point = [0; 32];
+    point[0] = 3;
+    let key = format!("whpk_{}", base64(point));
+    let receiver = Receiver::of_dialect(Dialect::StandardWebhooks, WEBHOOK_SECRET, Some(key.into())).unwrap();
+    let item = format!("v1a,{}", base64([1; 64]));
+    let headers =
+        [("webhook-id", "msg_1"), ("webhook-timestamp", "1700000000"), ("webhook-signature", item.as_str())];
+    let error = receiver.verify_headers(headers, b"x".into(), None, 1_700_000_000).unwrap_err();
+    let chronq::ErrorKind::InvalidInput(Some(input)) = error.kind() else { panic!("{error:?}") };
+    assert_eq!(input.option(), "next_signing_key");
+    assert!(error.to_string().contains("verifyHeaders"), "{error}");
+    let pending = receiver.begin_webhook(headers, b"x".into(), None, 1_700_000_000).unwrap();
+    assert_eq!(pending.questions()[0].public_key, point);
 }

@@ -318,6 +318,54 @@ mod v1a {
     }
 
     #[test]
+    fn a_platform_may_answer_for_a_public_key() {
+        let both = Receiver::of_dialect(Dialect::StandardWebhooks, WEBHOOK_SECRET, Some(public_key().into()))
+            .unwrap();
+        let begin = |signature: &str, at: i64| {
+            both.begin_webhook(headers(ID, STAMP, signature), BODY.into(), None, at)
+                .map_err(|error| error.code())
+        };
+        let valid = signature(BODY);
+        let pending = begin(&valid, NOW).unwrap();
+        assert_eq!(pending.prefix(), format!("{ID}.{STAMP}."));
+        assert_eq!(pending.questions().len(), 1);
+        assert_eq!(pending.questions()[0].public_key, signing_key().verifying_key().to_bytes());
+        assert_eq!(format!("v1a,{}", base64(pending.questions()[0].signature)), valid);
+        let finish = |signature: &str, answers: &[bool], at: i64| {
+            let finished = begin(signature, at)?.finish(answers);
+            finished.map(|verified| verified.key).map_err(|error| error.code().as_str())
+        };
+        assert_eq!(finish(&valid, &[true], NOW), Ok(KeyMatch::Next));
+        assert_eq!(finish(&valid, &[false], NOW), Err("signature_mismatch"));
+        assert_eq!(finish(&valid, &[], NOW), Err("signature_mismatch"));
+        assert_eq!(finish(&valid, &[true], NOW + 301), Err("expired"));
+        // The secret's own signature needs no answer, and comes first.
+        let both_items = format!("{valid} {}", item());
+        assert_eq!(finish(&both_items, &[false], NOW), Ok(KeyMatch::Current));
+        assert_eq!(finish(&both_items, &[true], NOW), Ok(KeyMatch::Current));
+        assert_eq!(finish("v1a,x", &[true], NOW), Err("signature_malformed"));
+    }
+
+    #[test]
+    fn what_no_platform_must_be_asked_is_a_no() {
+        let receiver = Receiver::of_dialect(Dialect::StandardWebhooks, public_key(), None).unwrap();
+        let mut weak = [0; 64];
+        weak[0] = 1;
+        let unaskable = format!("v1a,{} v1a,{}", base64([0xff; 64]), base64(weak));
+        let pending = receiver.begin_webhook(headers(ID, STAMP, &unaskable), BODY.into(), None, NOW).unwrap();
+        assert_eq!(pending.questions(), []);
+        assert_eq!(pending.finish(&[true, true]).unwrap_err().code().as_str(), "signature_mismatch");
+    }
+
+    #[test]
+    fn a_platform_is_asked_in_the_webhook_dialects_only() {
+        let receiver = Receiver::new(signing::KEY, None).unwrap();
+        let error = receiver.begin_webhook(headers(ID, STAMP, "v1a,x"), BODY.into(), None, NOW).unwrap_err();
+        let ErrorKind::InvalidInput(Some(input)) = error.kind() else { panic!("{error:?}") };
+        assert_eq!(input.option(), "headers");
+    }
+
+    #[test]
     fn a_public_key_is_32_bytes_and_no_point_of_small_order() {
         let refused = |bytes: &[u8]| {
             let key = format!("whpk_{}", base64(bytes));
@@ -328,5 +376,12 @@ mod v1a {
         let mut neutral = [0; 32];
         neutral[0] = 1;
         assert!(refused(&neutral).contains("not a usable"));
+        // No point of the curve; the second spelling of one that is.
+        let mut two = [0; 32];
+        two[0] = 2;
+        assert!(refused(&two).contains("not a usable"));
+        let mut again = [0xff; 32];
+        (again[0], again[31]) = (0xf0, 0x7f);
+        assert!(refused(&again).contains("not a usable"));
     }
 }

@@ -2,7 +2,7 @@
 
 use chronq::call::{ReceiverOptions, body_value, moment, outcome_to_text, refusal_to_text, signature_value};
 use chronq::secret::Secret;
-use chronq::signature::{Delivery, Pending, Receiver, Verified};
+use chronq::signature::{Delivery, Pending, PendingWebhook, Receiver, Verified};
 use wasm_bindgen::prelude::*;
 
 use crate::SPELLING;
@@ -97,6 +97,23 @@ impl CoreReceiver {
         let begun = self.0.begin_headers(pairs(&headers, shapes), url.as_deref(), moment);
         begun.map(CorePending).map_err(|error| refused(&error))
     }
+
+    /// Everything of [`Self::verify_headers`] but Ed25519, which the platform verifies.
+    #[wasm_bindgen(js_name = beginWebhook)]
+    pub fn begin_webhook(
+        &self,
+        headers: Vec<String>,
+        shapes: &[u8],
+        body: &[u8],
+        fault: Option<String>,
+        url: Option<String>,
+        now: f64,
+        tolerance: Option<f64>,
+    ) -> Result<CorePendingWebhook, JsValue> {
+        let (body, moment) = (body_value(body, fault.as_deref()), moment(now, tolerance));
+        let begun = self.0.begin_webhook(pairs(&headers, shapes), body, url.as_deref(), moment);
+        begun.map(CorePendingWebhook).map_err(|error| refused(&error))
+    }
 }
 
 fn pairs<'a>(
@@ -118,6 +135,34 @@ impl CorePending {
         // A digest of another length is no digest of this body.
         let digest = <[u8; 32]>::try_from(digest).unwrap_or_default();
         outcome_to_text(self.0.finish_with_digest(&digest).map_err(chronq::Error::from), SPELLING)
+    }
+}
+
+/// A webhook of which everything is verified but the signatures of public keys.
+#[wasm_bindgen]
+pub struct CorePendingWebhook(PendingWebhook);
+
+#[wasm_bindgen]
+impl CorePendingWebhook {
+    /// What they sign, up to the body.
+    pub fn prefix(&self) -> String {
+        self.0.prefix()
+    }
+
+    /// One after another: 32 bytes of public key, 64 of signature.
+    pub fn questions(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for question in self.0.questions() {
+            bytes.extend_from_slice(&question.public_key);
+            bytes.extend_from_slice(&question.signature);
+        }
+        bytes
+    }
+
+    /// Judges by the answers: 1 for yes.
+    pub fn finish(self, answers: &[u8]) -> String {
+        let answers: Vec<bool> = answers.iter().map(|answer| *answer == 1).collect();
+        outcome_to_text(self.0.finish(&answers).map_err(chronq::Error::from), SPELLING)
     }
 }
 

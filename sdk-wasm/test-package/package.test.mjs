@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { generateKeyPairSync, sign as signEd25519 } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -35,16 +36,29 @@ function write(name, text) {
 }
 
 const NAMES = "{ Chronq, InvalidInput, Receiver, SIGNATURE_HEADER }";
+const pair = generateKeyPairSync("ed25519");
+const PUBLIC_KEY = `whpk_${Buffer.from(pair.publicKey.export({ format: "jwk" }).x, "base64url").toString("base64")}`;
+const WEBHOOK = {
+  "webhook-id": "msg_1",
+  "webhook-timestamp": String(NOW),
+  "webhook-signature": `v1a,${signEd25519(null, Buffer.from(`msg_1.${NOW}.x`), pair.privateKey).toString("base64")}`,
+};
 const USE = `
 const receiver = new Receiver({ currentSigningKey: ${JSON.stringify(KEY)} });
 const claims = receiver.verifySync({ signature: ${JSON.stringify(sign(claimsFor("x")))}, body: "x", now: ${NOW} });
 const client = new Chronq({ url: "http://127.0.0.1:9", token: "chronq_fake", retry: false });
 client.publish("https://app.example/", { retries: 101 }).catch((error) => {
   if (error instanceof InvalidInput) console.log(claims.key, error.option, SIGNATURE_HEADER);
+}).then(async () => {
+  // Ed25519 is the platform's.
+  const receiver = new Receiver({ dialect: "standard-webhooks", currentSigningKey: ${JSON.stringify(PUBLIC_KEY)} });
+  const webhook = { headers: ${JSON.stringify(WEBHOOK)}, now: ${NOW} };
+  console.log((await receiver.verifyHeaders({ ...webhook, body: "x" })).jti);
+  await receiver.verifyHeaders({ ...webhook, body: "y" }).catch((error) => console.log(error.code));
 });
 `;
 const ESM = `import ${NAMES} from "@chronq/edge";\n${USE}`;
-const SAID = "current retries chronq-signature\n";
+const SAID = "current retries chronq-signature\nmsg_1\nsignature_mismatch\n";
 
 test("Node, as ESM", () => {
   assert.equal(run(process.execPath, write("use.mjs", ESM)), SAID);

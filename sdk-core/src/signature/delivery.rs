@@ -207,7 +207,7 @@ impl From<i64> for Moment {
 }
 
 /// A [`Moment`] whose numbers are in range: sums of them cannot overflow.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct CheckedMoment {
     pub(super) now: i64,
     pub(super) tolerance: i64,

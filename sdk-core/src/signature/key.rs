@@ -39,6 +39,12 @@ impl<K> Keys<K> {
         Self { current, next }
     }
 
+    /// Each key with what it is called in an answer.
+    pub(super) fn each(&self) -> impl Iterator<Item = (KeyMatch, &K)> {
+        let next = self.next.iter().map(|key| (KeyMatch::Next, key));
+        std::iter::once((KeyMatch::Current, &self.current)).chain(next)
+    }
+
     pub(super) fn any(&self, predicate: impl Fn(&K) -> bool) -> bool {
         predicate(&self.current) || self.next.as_ref().is_some_and(predicate)
     }

@@ -8,6 +8,7 @@ mod base64;
 mod claims;
 mod compact;
 mod delivery;
+mod ed25519;
 mod error;
 mod headers;
 mod json;
@@ -23,6 +24,7 @@ pub use delivery::{Body, Delivery, Moment, SignatureValue, not_whole_seconds, wh
 pub use error::SignatureError;
 pub use key::{CURRENT_SIGNING_KEY, NEXT_SIGNING_KEY, missing_signing_key, signing_key_not_text};
 pub use receiver::{Pending, Receiver, Verified};
+pub use webhook::{PendingWebhook, Question};
 
 pub use crate::contract::headers::SIGNATURE as SIGNATURE_HEADER;
 pub use crate::contract::{Dialect, KeyMatch, SignatureErrorCode, UrlDifference};

@@ -10,7 +10,7 @@ use super::error::{SignatureError, advice_on_token_mismatch};
 use super::headers::SignatureHeaders;
 use super::key::{Keys, MacKey, missing_signing_key, parse_text_key};
 use super::url::Comparison;
-use super::webhook::{self, WebhookKey};
+use super::webhook::{self, PendingWebhook, WebhookKey};
 use crate::contract::{Dialect, KeyMatch, environment};
 use crate::error::Error;
 use crate::input::InvalidInput;
@@ -40,7 +40,7 @@ pub struct Receiver {
 /// How the dialect signs, with keys that have been checked for it.
 #[derive(Clone)]
 enum Scheme {
-    Token(TokenScheme),
+    Token(Box<TokenScheme>),
     Webhook(Keys<WebhookKey>),
 }
 
@@ -56,7 +56,7 @@ impl Scheme {
         match dialect.issuer() {
             Some(issuer) => {
                 let keys = Keys::parse(current, next, parse_text_key)?;
-                Ok(Self::Token(TokenScheme { dialect, issuer, keys }))
+                Ok(Self::Token(Box::new(TokenScheme { dialect, issuer, keys })))
             }
             None => Ok(Self::Webhook(Keys::parse(current, next, webhook::parse_key)?)),
         }
@@ -173,8 +173,9 @@ impl Receiver {
                 if url.is_some() {
                     return Err(url_is_not_signed(self.dialect).into());
                 }
+                webhook::check_verifiable_here(keys)?;
                 let body = body.raw()?;
-                Ok(webhook::verify(&headers.webhook(self.dialect)?, body, keys, moment)?)
+                Ok(webhook::begin(&headers.webhook(self.dialect)?, body, keys, moment)?.finish_here(body)?)
             }
         }
     }
@@ -214,9 +215,42 @@ impl Receiver {
         Ok(token.begin(signature, url, moment)?)
     }
 
+    /// [`Receiver::verify_headers`] of the webhook dialects, but for the `v1a` signatures, whose questions are
+    /// left to the caller's platform (WebCrypto at the edge).
+    ///
+    /// # Errors
+    /// As with [`Receiver::verify_headers`]: the token dialects have no such signatures.
+    pub fn begin_webhook<'a, N, V>(
+        &self,
+        headers: impl IntoIterator<Item = (N, V)>,
+        body: Body<'_>,
+        url: Option<&str>,
+        at: impl Into<Moment>,
+    ) -> Result<PendingWebhook, Error>
+    where
+        N: AsRef<[u8]>,
+        V: Into<SignatureValue<'a>>,
+    {
+        let moment = at.into().checked(self.tolerance)?;
+        let keys = self.webhook()?;
+        if url.is_some() {
+            return Err(url_is_not_signed(self.dialect).into());
+        }
+        let body = body.raw()?;
+        let headers = SignatureHeaders::collect(headers);
+        Ok(webhook::begin(&headers.webhook(self.dialect)?, body, keys, moment)?)
+    }
+
+    fn webhook(&self) -> Result<&Keys<WebhookKey>, InvalidInput> {
+        match &self.scheme {
+            Scheme::Webhook(keys) => Ok(keys),
+            Scheme::Token(_) => Err(signs_no_webhook(self.dialect)),
+        }
+    }
+
     fn token(&self) -> Result<&TokenScheme, InvalidInput> {
         match &self.scheme {
-            Scheme::Token(token) => Ok(token),
+            Scheme::Token(token) => Ok(token.as_ref()),
             Scheme::Webhook(_) => Err(needs_headers(self.dialect)),
         }
     }
@@ -293,6 +327,13 @@ fn needs_headers(dialect: Dialect) -> InvalidInput {
         format!(
             "signature is not enough in the dialect {dialect}, which signs three headers: verify the headers"
         ),
+    )
+}
+
+fn signs_no_webhook(dialect: Dialect) -> InvalidInput {
+    InvalidInput::new(
+        "headers",
+        format!("headers of the dialect {dialect} hold no webhook: verify them at once"),
     )
 }
 

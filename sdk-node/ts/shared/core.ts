@@ -42,7 +42,17 @@ export interface CorePending {
   finish(digest: Uint8Array): string;
 }
 
-/** A receiver whose body the platform may hash. */
+/** A webhook of which everything is verified but the signatures of public keys. */
+export interface CorePendingWebhook {
+  /** What they sign, up to the body. */
+  prefix(): string;
+  /** One after another: 32 bytes of public key, 64 of signature. */
+  questions(): Uint8Array;
+  /** Judges by the answers: 1 for yes. */
+  finish(answers: Uint8Array): string;
+}
+
+/** A receiver whose body the platform may hash, and to which it answers for public keys. */
 export interface SplitReceiver extends CoreReceiver {
   begin(
     shape: Shape,
@@ -58,6 +68,15 @@ export interface SplitReceiver extends CoreReceiver {
     now: number,
     tolerance: number | null,
   ): CorePending;
+  beginWebhook(
+    headers: string[],
+    shapes: Uint8Array,
+    body: Uint8Array,
+    fault: string | null,
+    url: string | null,
+    now: number,
+    tolerance: number | null,
+  ): CorePendingWebhook;
 }
 
 /** One call in progress. */

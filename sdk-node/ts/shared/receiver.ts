@@ -1,6 +1,7 @@
 /** The receiver: sorts what a caller passes by its shape, lets the core judge, and reads its answer. */
 
 import { type Dialect, type KeyMatch } from "./contract.js";
+import { answersOf } from "./ed25519.js";
 import { asking, type CorePending, type CoreReceiver, type ReceiverCore, Shape, type SplitReceiver } from "./core.js";
 import { variable } from "./environment.js";
 import { errorOf, type ErrorReport, invalidInput } from "./errors.js";
@@ -97,7 +98,7 @@ export interface Receiver {
   verifySync(delivery: Delivery): Claims;
   /** Verifies a delivery by its headers: the only way in the webhook dialects, which sign three. */
   verifyHeaders(delivery: DeliveryByHeaders): Promise<Claims>;
-  /** The same, at once. */
+  /** The same, at once; at the edge not with a public key (`whpk_`), for which the platform is asked. */
   verifyHeadersSync(delivery: DeliveryByHeaders): Claims;
   /** Reads a web request's body, verifies it, and hands it out. */
   verifyRequest(request: Request, options?: VerifyOptions | null): Promise<VerifiedRequest>;
@@ -112,6 +113,8 @@ export function receiverOn(core: ReceiverCore): ReceiverConstructor {
   return class Receiver implements Receiver {
     readonly #core: CoreReceiver;
     readonly #dialect: Dialect;
+    /** The option that holds a public key, if one does and this core cannot verify with it alone. */
+    readonly #publicKey: string | null;
 
     constructor(options?: ReceiverOptions | null) {
       const { currentSigningKey, nextSigningKey, dialect, clockToleranceSeconds, ...unknown } = withEnvironment(joined(options, {}));
@@ -122,6 +125,8 @@ export function receiverOn(core: ReceiverCore): ReceiverConstructor {
       const tolerance = seconds("clockToleranceSeconds", clockToleranceSeconds);
       this.#core = asking(() => new core.CoreReceiver(current, next, word, tolerance));
       this.#dialect = (word ?? "chronq") as Dialect;
+      const holder = isPublicKey(current) ? "currentSigningKey" : isPublicKey(next) ? "nextSigningKey" : null;
+      this.#publicKey = core.platformDigestFrom === null ? null : holder;
     }
 
     get dialect(): Dialect {
@@ -143,6 +148,7 @@ export function receiverOn(core: ReceiverCore): ReceiverConstructor {
 
     async verifyHeaders(delivery: DeliveryByHeaders): Promise<Claims> {
       const sorted = this.#sortHeaders(delivery);
+      if (this.#publicKey !== null) return this.#askAbout(this.#publicKey, sorted);
       if (!this.#asksPlatform(sorted)) return this.#judgeHeaders(sorted);
       const { headers, shapes, url, now, tolerance } = sorted;
       return finish(sorted.body, () =>
@@ -159,6 +165,16 @@ export function receiverOn(core: ReceiverCore): ReceiverConstructor {
       const [headers, body] = await readRequest(request);
       const claims = await this.verifyHeaders({ headers, body: body as RawBody, url, now, clockToleranceSeconds });
       return { claims, body: body as Uint8Array<ArrayBuffer> };
+    }
+
+    /** Leaves Ed25519 to the platform, and nothing else. */
+    async #askAbout(option: string, sorted: SortedByHeaders): Promise<Claims> {
+      const { headers, shapes, body, fault, url, now, tolerance } = sorted;
+      const pending = asking(() =>
+        (this.#core as SplitReceiver).beginWebhook(headers, Uint8Array.from(shapes), body, fault, url, now, tolerance),
+      );
+      const answers = await answersOf(pending.questions(), pending.prefix(), body, option);
+      return readOutcome(pending.finish(answers));
     }
 
     /** The webhook dialects sign the body itself: its digest is of no use to them. */
@@ -206,6 +222,11 @@ function verifyUsual(receiver: CoreReceiver, delivery: Delivery): string | null 
 
 function isWebhook(dialect: Dialect): boolean {
   return dialect === "standard-webhooks" || dialect === "svix";
+}
+
+/** Of the webhook dialects, in which alone a key may begin so. */
+function isPublicKey(key: string | null): boolean {
+  return key?.startsWith("whpk_") === true;
 }
 
 /** Verifies everything but the body, then has the platform hash that: a forged delivery costs no hash. */
