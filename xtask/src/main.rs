@@ -11,6 +11,7 @@ mod bench;
 mod command;
 mod context;
 mod generate;
+mod miri;
 mod parts;
 mod postgres;
 mod readme;
@@ -34,6 +35,7 @@ cargo xtask COMMAND
   readme         copy the examples into the documents that show them
   wasm           build the edge package and print its sizes
   bench [NAME]   run a benchmark; without a name, list them
+  miri           run the verifier's tests under Miri, where it is installed
   postgres       run a throw-away PostgreSQL until stdin closes, and print its URL
 ";
 
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         "readme" => readme::write(),
         "wasm" => setup::wasm::build(),
         "bench" => bench::run(rest),
+        "miri" => miri::run(),
         "postgres" => postgres::serve(),
         "help" | "--help" | "-h" => {
             print!("{}", usage());

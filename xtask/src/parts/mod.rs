@@ -3,9 +3,11 @@
 mod clippy;
 mod conformance;
 mod deny;
+mod differential;
 mod doc;
 mod edge;
 mod fmt;
+mod fuzz;
 mod generated;
 mod node;
 mod purity;
@@ -42,12 +44,14 @@ pub(crate) enum Part {
     Python,
     Node,
     Edge,
+    Differential,
+    Fuzz,
     Conformance,
 }
 
 impl Part {
     /// All parts, in the order they run.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Fmt,
         Self::Generated,
         Self::Purity,
@@ -60,6 +64,8 @@ impl Part {
         Self::Python,
         Self::Node,
         Self::Edge,
+        Self::Differential,
+        Self::Fuzz,
         Self::Conformance,
     ];
 
@@ -78,6 +84,8 @@ impl Part {
             Self::Python => "python",
             Self::Node => "node",
             Self::Edge => "edge",
+            Self::Differential => "differential",
+            Self::Fuzz => "fuzz",
             Self::Conformance => "conformance",
         }
     }
@@ -97,6 +105,10 @@ impl Part {
             Self::Python => "ruff, mypy, stubtest, pytest",
             Self::Node => "eslint, tsc, node tests, the package as packed, in Next.js and SvelteKit",
             Self::Edge => "the edge package in Node, workerd, edge-light, Deno, Bun and Chromium",
+            Self::Differential => {
+                "public verifiers beside ours: the table of docs/security.md, and some 4,900 tokens"
+            }
+            Self::Fuzz => "the verifier's fuzzers from their kept corpus, for some seconds",
             Self::Conformance => "every SDK face and the server against one set of answers",
         }
     }
@@ -129,6 +141,8 @@ impl Part {
             Self::Python => python::run(context),
             Self::Node => node::run(context),
             Self::Edge => edge::run(context),
+            Self::Differential => differential::run(context),
+            Self::Fuzz => fuzz::run(),
             Self::Conformance => conformance::run(context),
         }
     }
