@@ -189,12 +189,22 @@ def test_a_delivery_reaches_the_handler_with_its_body_readable(framework: tuple[
     ],
 )
 def test_a_forgery_is_answered_401_with_its_code_alone(
-    framework: tuple[int, str], body: bytes, headers: list[tuple[str, str]], code: str
+    framework: tuple[int, str],
+    body: bytes,
+    headers: list[tuple[str, str]],
+    code: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     port, hook = framework
-    status, answer = post(port, hook, body, headers)
+    with caplog.at_level("DEBUG"):
+        status, answer = post(port, hook, body, headers)
     assert status == 401
     assert answer in ({"error": code}, {"detail": {"error": code}})
+    [logged] = [record for record in caplog.records if record.name == "chronq"]
+    assert code in logged.getMessage()
+    # A signature that was made can be replayed: it is as secret as the key while it lasts.
+    for secret in [CURRENT, *(value for _, value in headers if value != "a.b.c")]:
+        assert secret not in caplog.text
 
 
 @pytest.mark.parametrize("name", ["fastapi", "flask", "django"])
