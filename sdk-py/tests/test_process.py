@@ -5,14 +5,16 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import threading
 import time
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from chronq import Chronq
-from chronq.testing import Server
+from chronq.testing import Server, find_binary
 from conftest import TOKEN
 from fake_server import Answer, FakeServer, Hold
 
@@ -117,6 +119,26 @@ def test_a_process_ends_with_calls_in_flight(fake: FakeServer) -> None:
     """
     done = run(program, fake.url, TOKEN)
     assert (done.returncode, done.stdout) == (0, "over\n"), done.stderr
+
+
+def test_the_server_is_the_one_named_or_on_path_or_of_this_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    programs = [tmp_path / folder / "chronq" for folder in ("named", "path", "environment")]
+    for program in programs:
+        program.parent.mkdir()
+        program.touch(mode=0o755)
+    named, on_path, of_environment = programs
+    monkeypatch.setenv("CHRONQ_SERVER_BIN", str(named))
+    monkeypatch.setenv("PATH", str(on_path.parent))
+    monkeypatch.setattr(sysconfig, "get_path", {"scripts": str(of_environment.parent)}.__getitem__)
+    assert find_binary() == named
+    monkeypatch.delenv("CHRONQ_SERVER_BIN")
+    assert find_binary() == on_path
+    on_path.unlink()
+    assert find_binary() == of_environment
+    of_environment.unlink()
+    assert find_binary() is None
 
 
 def listens(port: int) -> bool:

@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 import threading
 import time
@@ -147,9 +148,12 @@ class Server:
 
 
 def find_binary() -> Path | None:
-    """Find the server: CHRONQ_SERVER_BIN, else `chronq` on PATH."""
+    """Find the server: CHRONQ_SERVER_BIN, else `chronq` on PATH, else beside this interpreter.
+
+    The last is where pip puts a package's programs; an environment that is not activated has it not on PATH.
+    """
     given = os.environ.get(BINARY_VARIABLE)
-    found = given or shutil.which("chronq")
+    found = given or shutil.which("chronq") or shutil.which("chronq", path=sysconfig.get_path("scripts"))
     return None if found is None else Path(found)
 
 
