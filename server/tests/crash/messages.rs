@@ -66,6 +66,25 @@ async fn while_postgres_is_away_publishes_are_refused_and_nothing_acknowledged_i
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_told_to_stop_while_postgres_is_away_stops() {
+    let mut postgres = OwnPostgres::start_new();
+    let data = Data::on(&postgres).await;
+    let receiver = TestServer::start().await.expect("a receiver");
+    let mut server = Process::serve(&data, &[("CHRONQ_SHUTDOWN_GRACE", "1s")]);
+    let load = Load::start(server.address, &receiver.inbox_url("a"));
+    load.acknowledges(20).await;
+    postgres.stop(Stop::Immediate);
+    server.terminate();
+    until("the end of the process", async || (!server.lives()).then_some(())).await;
+    // What it had acknowledged is another's to deliver.
+    postgres.start();
+    let acknowledged = load.end().await;
+    let other = data.serve_here().await;
+    other.clock().advance(Duration::from_mins(1));
+    all_arrive(&receiver, "a", &acknowledged).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_processes_make_each_attempt_of_ten_thousand_messages_once() {
     const BATCHES: usize = 100;
     let data = Data::postgres().await;

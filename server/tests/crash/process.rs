@@ -54,6 +54,11 @@ impl Process {
         self.signal("-CONT");
     }
 
+    /// SIGTERM: it finishes what it can.
+    pub(crate) fn terminate(&self) {
+        self.signal("-TERM");
+    }
+
     fn signal(&self, signal: &str) {
         let done = Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill");
         assert!(done.success());

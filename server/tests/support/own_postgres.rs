@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::postgres::binaries;
 
@@ -11,6 +12,8 @@ use super::postgres::binaries;
 /// comes to sit on its port.
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u16 = 12_000;
+
+static STARTED: AtomicU32 = AtomicU32::new(0);
 
 /// Makes the cluster and starts it, then does what each line says, and ends with its input.
 const SCRIPT: &str = r#"
@@ -59,8 +62,10 @@ pub(crate) struct OwnPostgres {
 impl OwnPostgres {
     /// Makes it and starts it.
     pub(crate) fn start_new() -> Self {
-        let folder = std::env::temp_dir().join(format!("chronq-own-postgres-{}", std::process::id()));
-        let port = free_port();
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("chronq-own-postgres-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let port = free_port(std::process::id().wrapping_mul(7).wrapping_add(number * 1_000));
         let mut keeper = Command::new("sh")
             .arg("-c")
             .arg(SCRIPT)
@@ -117,8 +122,8 @@ impl Drop for OwnPostgres {
 }
 
 /// Tests that run at once begin to look at different ports.
-fn free_port() -> u16 {
-    let first = u16::try_from(std::process::id() * 7 % u32::from(PORTS)).unwrap_or(0);
+fn free_port(seed: u32) -> u16 {
+    let first = u16::try_from(seed % u32::from(PORTS)).unwrap_or(0);
     (0..PORTS)
         .map(|step| FIRST_PORT + (first + step) % PORTS)
         .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
