@@ -4,7 +4,7 @@ import * as sdk from "../../sdk-wasm/dist/index.browser.js";
 
 import { answering } from "./face.mjs";
 
-const answer = answering(sdk);
+const answer = answering(sdk, { isEdge: true });
 
 for (;;) {
   const question = await (await fetch("/question")).json();
