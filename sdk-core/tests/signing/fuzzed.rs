@@ -89,12 +89,14 @@ pub(crate) fn webhook(data: &[u8]) {
         };
         let forged = verify(signature);
         if let (Ok(id), Ok(timestamp)) = (std::str::from_utf8(id), std::str::from_utf8(timestamp)) {
+            // HTTP's white space around a header's value belongs to no webhook.
+            let [id, timestamp] = [id, timestamp].map(|value| value.trim_matches([' ', '\t']));
             let item = webhook_item(WEBHOOK_SECRET, id, timestamp, body);
             if forged.is_some() {
                 assert!(String::from_utf8_lossy(signature).contains(&item), "a forged webhook was accepted");
             }
             if let Some(verified) = verify(item.as_bytes()) {
-                assert_eq!(verified.claims.jti.as_deref(), Some(id.trim_matches([' ', '\t'])));
+                assert_eq!(verified.claims.jti.as_deref(), Some(id));
             }
         }
     }
