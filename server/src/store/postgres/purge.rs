@@ -26,12 +26,12 @@ pub(super) async fn purge(store: &PostgresStore, now: UnixMillis, limit: u32) ->
     .execute(&mut *connection)
     .await?;
     left -= signed(gone.rows_affected());
-    left -= delete(
-        &mut connection,
-        "queue IN (SELECT id FROM deleted_queues) AND $1::bigint IS NOT NULL AND $2::bigint IS NOT NULL",
-        (0, 0, left),
-    )
-    .await?;
+    // One by one: asked for all at once, every message would be looked at.
+    let deleted: Vec<i64> =
+        sqlx::query_scalar("SELECT id FROM deleted_queues").fetch_all(&mut *connection).await?;
+    for queue in deleted {
+        left -= delete(&mut connection, "queue = $1 AND $2::bigint IS NOT NULL", (queue, 0, left)).await?;
+    }
     if left > 0 {
         sqlx::query("DELETE FROM deleted_queues WHERE deleted_at <= $1")
             .bind(now - REMEMBERED_MS)
