@@ -63,15 +63,16 @@ fn run(state: &AppState, handle: &Handle) {
 async fn cycle(state: &AppState) -> Result<Option<i64>, StoreError> {
     let config = &state.config.timers;
     let lease_us = micros(config.lease);
-    loop {
-        let claim = state.store.claim_due_timers(config.claim_batch, lease_us).await?;
-        let full = claim.full;
-        fire_claim(state, claim).await;
-        // Claiming goes on while batches are full: a backlog drains without pauses, oldest first.
-        if !full || state.background.stop().is_cancelled() || !state.timers.switches().fire {
-            return state.store.next_timer_due().await;
-        }
+    let mut claim = state.store.claim_due_timers(config.claim_batch, lease_us).await?;
+    // Claiming goes on while batches are full: a backlog drains without pauses, oldest first. The next
+    // batch is claimed while this one is fired; they are fired one after the other.
+    while claim.full && !state.background.stop().is_cancelled() && state.timers.switches().fire {
+        let next = state.store.claim_due_timers(config.claim_batch, lease_us);
+        let ((), next) = tokio::join!(fire_claim(state, claim), next);
+        claim = next?;
     }
+    fire_claim(state, claim).await;
+    state.store.next_timer_due().await
 }
 
 fn micros(duration: Duration) -> i64 {
