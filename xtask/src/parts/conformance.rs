@@ -4,6 +4,7 @@ use super::{Ran, TESTED, missing};
 use crate::command::{Failure, Run};
 use crate::context::Context;
 use crate::postgres::URL_VARIABLE;
+use crate::setup::browser;
 use crate::workspace;
 
 pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
@@ -15,6 +16,7 @@ pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
     let venv = context.venv()?;
     context.node_package()?;
     context.edge_package()?;
+    browser::obtain()?;
     // The signature vectors are the oracle's, to the byte.
     Run::new(venv.program("python")).args(["conformance/oracle/vectors.py", "--check"]).run()?;
     let runner = |program: &str| {

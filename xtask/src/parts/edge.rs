@@ -1,19 +1,14 @@
 //! The edge package, run where it is meant to run: Node's WebAssembly, workerd, Vercel's edge runtime, Deno, Bun
 //! and a browser.
 
-use std::path::Path;
-
 use super::{Ran, missing};
 use crate::command::Failure;
 use crate::context::Context;
-use crate::setup::{debian, node};
+use crate::setup::{browser, node};
 use crate::workspace;
 
 /// Scripts of package.json, in order; those it has are run.
 const SCRIPTS: [&str; 4] = ["lint", "typecheck", "test", "test:package"];
-
-/// Where Debian's package puts it, and where the tests look for it.
-const BROWSER: &str = "/usr/bin/chromium";
 
 pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
     if let Some(nothing) = missing("sdk-wasm/package.json") {
@@ -23,9 +18,7 @@ pub(super) fn run(context: &Context) -> Result<Ran, Failure> {
     // The types of the two packages are held against each other.
     context.node_package()?;
     context.edge_package()?;
-    if !Path::new(BROWSER).exists() {
-        debian::install(&["chromium"])?;
-    }
+    browser::obtain()?;
     let package = workspace::at("sdk-wasm");
     for script in SCRIPTS.into_iter().filter(|script| node::has_script(&package, script)) {
         node::npm(&package).args(["run", "--silent", script]).env("CHRONQ_SERVER_BIN", server).run()?;
