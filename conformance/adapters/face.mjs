@@ -97,6 +97,8 @@ const CALLS = {
   },
   "log.find": (client, { queue, txn, ...rest }) => client.log.find(queue, txn, rest),
   "log.pop": (client, { queue, ...rest }) => client.log.pop(queue, rest),
+  "log.push": (client, { queue, payload, ...rest }) => client.log.push(queue, payload, rest),
+  "log.configure": (client, { queue, ...rest }) => client.log.configure(queue, rest),
   // Takes a message and settles it.
   "log.ack": async (client, { queue, status, error, ...rest }) => {
     const popped = await client.log.pop(queue, rest);
