@@ -3,11 +3,19 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a finding is a panic")]
 
+use std::sync::LazyLock;
+
 use chronq::contract::{Dialect, SignatureErrorCode};
 use chronq::signature::{Delivery, Moment, Receiver, Verified};
 use chronq::{Error, ErrorKind};
 
 use super::signing::{BODY, Claims, HEADER, KEY, NOW, OTHER_KEY, URL, WEBHOOK_SECRET, sign, webhook_item};
+
+/// With a public key whose private key nobody has: 3 is the y of a point of the curve.
+static PUBLIC: LazyLock<Receiver> = LazyLock::new(|| {
+    let key = "whpk_AwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    Receiver::of_dialect(Dialect::StandardWebhooks, key, None).unwrap()
+});
 
 type Target = fn(&[u8]);
 
@@ -99,6 +107,12 @@ pub(crate) fn webhook(data: &[u8]) {
                 assert_eq!(verified.claims.jti.as_deref(), Some(id));
             }
         }
+    }
+    // What a platform would be asked about; without an answer it is a no.
+    let headers = [("webhook-id", id), ("webhook-timestamp", timestamp), ("webhook-signature", signature)];
+    match PUBLIC.begin_webhook(headers, body.into(), None, NOW) {
+        Ok(pending) => assert!(pending.finish(&[]).is_err(), "accepted without an answer"),
+        Err(error) => assert!(check(Err(error)).is_none()),
     }
 }
 
