@@ -17,6 +17,7 @@ use chronq_server::store::types::claim::{
 use chronq_server::store::types::message::{Enqueued, HandOver, NewMessage};
 use chronq_server::store::types::queue::Wake;
 use chronq_server::store::{Clock, DatabaseUrl, OpenError, Role, Store, open};
+use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 async fn store(url: &str, clock: Clock) -> Result<Arc<dyn Store>, OpenError> {
@@ -75,6 +76,50 @@ async fn two_processes_make_each_attempt_once() {
     let all: Vec<Uuid> = tasks.join_all().await.into_iter().flatten().collect();
     assert_eq!(all.len(), 1_000);
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), 1_000);
+}
+
+/// Rows read by reading a table of messages whole, scans of the index of leases, and rows written.
+async fn reading(url: &str) -> (i64, i64, i64) {
+    let mut connection = PgConnection::connect(url).await.expect("connects");
+    sqlx::query_as(
+        "SELECT (SELECT sum(seq_tup_read)::bigint FROM pg_stat_user_tables \
+                 WHERE schemaname = current_schema() AND relname IN ('messages', 'contents', 'responses')), \
+                (SELECT idx_scan FROM pg_stat_user_indexes \
+                 WHERE schemaname = current_schema() AND indexrelname = 'messages_lease'), \
+                (SELECT n_tup_ins + n_tup_upd FROM pg_stat_user_tables \
+                 WHERE schemaname = current_schema() AND relname = 'messages')",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .expect("reads the statistics")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_are_found_by_their_keys_even_where_the_tables_were_empty_at_first() {
+    let url = postgres::fresh_url().await;
+    let queue = Name::default_queue();
+    let store = store(&url, Clock::new()).await.expect("opens");
+    for _ in 0..20 {
+        store.enqueue(vec![message(&queue); 50], HandOver::default()).await.expect("enqueues");
+        let claimed = store.claim(request(&queue, 50)).await.expect("claims");
+        let settlements = claimed.iter().map(|claimed| Settlement {
+            lease: claimed.lease,
+            response: accepted(),
+            verdict: AttemptVerdict::Completed,
+        });
+        store.settle(settlements.collect()).await.expect("settles");
+    }
+    // A connection tells what it has done when it ends; each message was put, claimed and settled.
+    store.close().await;
+    for _ in 0..200 {
+        let read = reading(&url).await;
+        if read.2 == 3_000 {
+            assert_eq!(read, (0, 0, 3_000));
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the statistics never came");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
