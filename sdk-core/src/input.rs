@@ -74,7 +74,7 @@ impl std::error::Error for InvalidInput {}
 fn shorten(value: &str) -> String {
     const SHOWN: usize = 200;
     match value.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{}…", &value[..at]),
+        Some((at, _)) => format!("{}…", value.get(..at).unwrap_or_default()),
         None => value.to_owned(),
     }
 }

@@ -45,6 +45,7 @@ pub mod sabotage;
 pub mod schedule;
 pub mod secret;
 pub mod signature;
+mod text;
 pub mod timer;
 
 pub use destination::Destination;

@@ -128,7 +128,7 @@ pub fn refusal_to_text(error: &Error, spelling: Spelling) -> String {
     match error.kind() {
         ErrorKind::InvalidInput(Some(input)) => {
             let option = spelling.of(input.option());
-            message = message.replacen(input.option(), &option, 1);
+            message = crate::text::replace_first(&message, input.option(), &option);
             push_member(&mut text, "option", Some(&option));
             push_member(&mut text, "value", input.value());
         }

@@ -68,26 +68,22 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     /// Names of the members of all open objects, innermost last.
-    names: Vec<Name<'a>>,
-}
-
-/// A name behind its first bytes and its length, which tell most names apart without a look at the text.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Name<'a>([u8; 8], Cow<'a, str>);
-
-impl<'a> Name<'a> {
-    fn new(text: Cow<'a, str>) -> Self {
-        let mut start = [0; 8];
-        let shown = text.len().min(7);
-        start[..shown].copy_from_slice(&text.as_bytes()[..shown]);
-        start[7] = u8::try_from(text.len()).unwrap_or(u8::MAX);
-        Self(start, text)
-    }
+    names: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Reader<'a> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// What has not been read yet.
+    fn rest(&self) -> &'a [u8] {
+        self.text.as_bytes().get(self.at..).unwrap_or_default()
+    }
+
+    /// What has been read since `start`, which never lies inside a character.
+    fn since(&self, start: usize) -> Result<&'a str, Refusal> {
+        self.text.get(start..self.at).ok_or(Refusal::Syntax)
     }
 
     fn eat(&mut self, byte: u8) -> Result<(), Refusal> {
@@ -121,7 +117,12 @@ impl<'a> Reader<'a> {
                 if let Some(visit) = &mut visit {
                     visit(&name, value);
                 }
-                self.names.push(Name::new(name));
+                // Not sorted: a header is too short to make this slow, and a payload is read only once it
+                // is known to be of someone who has the key.
+                if self.names.iter().skip(outer_names).any(|earlier| *earlier == name) {
+                    return Err(Refusal::DuplicateMember);
+                }
+                self.names.push(name);
                 self.skip_white_space();
                 if self.peek() != Some(b',') {
                     break;
@@ -130,11 +131,6 @@ impl<'a> Reader<'a> {
             }
         }
         self.eat(b'}')?;
-        let mine = &mut self.names[outer_names..];
-        mine.sort_unstable();
-        if mine.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(Refusal::DuplicateMember);
-        }
         self.names.truncate(outer_names);
         Ok(())
     }
@@ -166,7 +162,7 @@ impl<'a> Reader<'a> {
             _ => {
                 let word = ["true", "false", "null"]
                     .into_iter()
-                    .find(|word| self.text.as_bytes()[self.at..].starts_with(word.as_bytes()))
+                    .find(|word| self.rest().starts_with(word.as_bytes()))
                     .ok_or(Refusal::Syntax)?;
                 self.at += word.len();
                 Ok(Value::Other)
@@ -198,7 +194,7 @@ impl<'a> Reader<'a> {
             let exponent_at = self.at;
             self.digits()?;
             // An exponent too long for a u64 overflows in either direction.
-            let exponent = self.text[exponent_at..self.at].parse().unwrap_or(u64::MAX);
+            let exponent = self.since(exponent_at)?.parse().unwrap_or(u64::MAX);
             if !negative {
                 magnitude = magnitude.saturating_add(exponent);
             }
@@ -206,7 +202,7 @@ impl<'a> Reader<'a> {
         if magnitude > MAX_MAGNITUDE {
             return Err(Refusal::NumberOutOfRange);
         }
-        Ok(&self.text[start..self.at])
+        self.since(start)
     }
 
     /// One or more digits; how many.
@@ -221,12 +217,13 @@ impl<'a> Reader<'a> {
     fn string(&mut self) -> Result<Cow<'a, str>, Refusal> {
         self.eat(b'"')?;
         let start = self.at;
-        let length = self.text.as_bytes()[start..]
+        let length = self
+            .rest()
             .iter()
             .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
             .ok_or(Refusal::Syntax)?;
         self.at = start + length;
-        let plain = &self.text[start..self.at];
+        let plain = self.since(start)?;
         if self.peek() == Some(b'"') {
             self.at += 1;
             return Ok(Cow::Borrowed(plain));
@@ -237,8 +234,9 @@ impl<'a> Reader<'a> {
     /// The rest of a string from its first escape on.
     fn escaped_string(&mut self, mut text: String) -> Result<String, Refusal> {
         loop {
-            let rest = &self.text[self.at..];
-            let Some(first) = rest.chars().next() else { return Err(Refusal::Syntax) };
+            let Some(first) = self.text.get(self.at..).and_then(|rest| rest.chars().next()) else {
+                return Err(Refusal::Syntax);
+            };
             match first {
                 '"' => {
                     self.at += 1;

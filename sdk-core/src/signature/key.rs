@@ -8,6 +8,7 @@ use crate::contract::KeyMatch;
 use crate::contract::limits::SIGNING_KEY_BYTES;
 use crate::input::InvalidInput;
 use crate::secret::Secret;
+use crate::text;
 
 /// Name of the first argument of a receiver.
 pub const CURRENT_SIGNING_KEY: &str = "current_signing_key";
@@ -124,7 +125,7 @@ pub(super) fn check_text(text: &str, argument: &'static str) -> Result<(), Inval
             "must not be empty: set it to the signing key that the server printed"
         });
     }
-    if text.contains("-----BEGIN") {
+    if text::contains(text, "-----BEGIN") {
         return refuse(
             "looks like PEM: pass the signing key itself; deliveries are not signed with a certificate",
         );
@@ -132,7 +133,7 @@ pub(super) fn check_text(text: &str, argument: &'static str) -> Result<(), Inval
     if text.trim_start().starts_with("ssh-") {
         return refuse("looks like an SSH key: pass the signing key itself, which begins with sig_");
     }
-    if text.trim_start().starts_with('{') && text.contains("\"kty\"") {
+    if text.trim_start().starts_with('{') && text::contains(text, "\"kty\"") {
         return refuse("looks like a JWK: pass the signing key itself, as text");
     }
     // A byte order mark is the white space of files saved by an editor.
