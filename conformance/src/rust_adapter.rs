@@ -10,6 +10,7 @@ use chronq::call::{Call, ClientConfig, Session, Spelling, error_to_json};
 use chronq::client::Client;
 use chronq::contract::Dialect;
 use chronq::error::{Error, ErrorKind};
+use chronq::json::Json;
 use chronq::signature::{Body, Delivery, Moment, Receiver, SignatureValue, Verified, whole_seconds};
 use chronq::{Destination, InvalidInput, Secret, duration};
 use serde_json::{Map, Value, json};
@@ -53,9 +54,14 @@ pub(crate) fn serve() -> std::io::Result<()> {
     Ok(())
 }
 
+/// As the suite compares it.
+fn to_value(json: &Json) -> Value {
+    serde_json::from_str(&json.to_string()).unwrap_or_default()
+}
+
 /// An error with every attribute that the suite looks at.
 fn describe(error: &Error) -> Value {
-    let mut json = error_to_json(error, Spelling::Camel);
+    let mut json = to_value(&error_to_json(error, Spelling::Camel));
     if let ErrorKind::Signature(signature) = error.kind() {
         json["claim"] = json!(signature.claim());
         json["seconds"] = json!(signature.seconds());
@@ -178,7 +184,7 @@ async fn call(input: &Value) -> Result<Value, Said> {
     let client = Client::from_config(config(input)?)?;
     let ask = async |name: &str, options: Value| {
         let call = read_call(&json!({"call": name, "options": options}))?;
-        Ok::<_, Said>(client.execute(call).await?.to_json()?)
+        Ok::<_, Said>(to_value(&client.execute(call).await?))
     };
     let mut options = input["options"].clone();
     match input["call"].as_str().unwrap_or_default() {
@@ -230,7 +236,7 @@ fn exchange(input: &Value) -> Result<Value, Said> {
     let mut script = input["script"].as_array().into_iter().flatten();
     let mut steps = Vec::new();
     loop {
-        let step = session.next_json();
+        let step = to_value(&session.next_json());
         let is_send = step.get("send").is_some();
         let is_over = step.get("done").is_some() || step.get("error").is_some();
         steps.push(step);

@@ -1,16 +1,16 @@
 //! Publishing up to a hundred messages in one request (contract/http-queue.md, "Answers").
 
-use bytes::Bytes;
-use http::{Method as HttpMethod, Request, Response, StatusCode};
-
-use crate::contract::{ErrorCode, limits, paths};
+use crate::contract::{ErrorCode, Method, limits, paths};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{MessageId, Name};
 use crate::input::InvalidInput;
+use crate::json::Json;
+use crate::json::shape::{Shape, required};
 use crate::mint::Mint;
-use crate::operation::{Circumstances, Endpoint, Operation, Parsed, read_json, refusal};
-use crate::publish::{Publish, Published};
+use crate::operation::{Circumstances, Endpoint, Operation, read, refusal, typed};
+use crate::publish::{PUBLISHED, Publish, Published};
 use crate::retry::Idempotence;
+use crate::wire::{Request, Response};
 
 /// Several messages, validated as a whole, queued each on its own.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,13 +31,14 @@ pub type EntryResult = Result<Published, EntryError>;
 
 /// An entry as it stands in the request's JSON. `headers` holds the same option headers that a
 /// single publish reads, and `content-type`.
-#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+#[cfg(feature = "server")]
+#[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireEntry {
     destination: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     queue: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     body: Option<String>,
     #[serde(default)]
     headers: std::collections::BTreeMap<String, String>,
@@ -70,61 +71,70 @@ impl Operation for Batch {
         }
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         check_count(self.entries.len())?;
         let mut entries = Vec::with_capacity(self.entries.len());
         for (index, entry) in self.entries.iter().enumerate() {
             entries.push(write_entry(entry).map_err(|error| error.at_index(index))?);
         }
-        let request = endpoint.json_request(HttpMethod::POST, paths::BATCH, &entries)?;
-        if request.body().len() > limits::MAX_BODY_BYTES {
+        let request = endpoint.json_request(Method::Post, paths::BATCH, &entries.into());
+        if request.body.len() > limits::MAX_BODY_BYTES {
             let message = format!(
                 "a batch must be at most {} bytes as JSON, this is {}",
                 limits::MAX_BODY_BYTES,
-                request.body().len()
+                request.body.len()
             );
             return Err(Error::new(ErrorKind::TooLarge, ErrorCode::PayloadTooLarge, message));
         }
         Ok(request)
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        let results = parse_results(response, circumstances)?;
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        let results = read_results(response, circumstances)?;
         if results.len() != self.entries.len() {
             let message =
                 format!("the answer to a batch of {} has {} entries", self.entries.len(), results.len());
             return Err(Error::protocol(message));
         }
-        Ok(Parsed::Done(results))
+        Ok(Some(results.into()))
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        let results: Vec<WireResult> = typed(&answer)?;
+        Ok(results.into_iter().map(WireResult::into_result).collect())
     }
 }
 
-/// Reads a batch's answer.
-fn parse_results(
-    response: &Response<Bytes>,
-    circumstances: Circumstances,
-) -> Result<Vec<EntryResult>, Error> {
-    if response.status() != StatusCode::OK {
+static REFUSED: Shape = Shape::Object(&[required("error", Shape::Text)]);
+
+/// Reads a batch's answer: what a publish answers for each entry, or why it was not queued.
+fn read_results(response: &Response, circumstances: Circumstances) -> Result<Vec<Json>, Error> {
+    if response.status != 200 {
         return Err(refusal(response, circumstances));
     }
-    let results: Vec<WireResult> = read_json("batch", response)?;
-    Ok(results.into_iter().map(WireResult::into_result).collect())
+    let Json::List(results) = read("batch", &Shape::List(&Shape::Any), response)? else {
+        return Ok(Vec::new());
+    };
+    let fit = |result: Json| {
+        let shape = if result.get("error").is_some() { &REFUSED } else { &PUBLISHED };
+        shape.fit(result).map_err(|fault| {
+            Error::protocol(["the answer to batch is not what the contract says: ", &fault].concat())
+        })
+    };
+    results.into_iter().map(fit).collect()
 }
 
 /// Reads the answer to a single publish that travelled as a batch of one. A refused entry is the
 /// refusal that the single publish would have met.
-pub(crate) fn parse_batch_of_one(
-    response: &Response<Bytes>,
-    circumstances: Circumstances,
-) -> Result<Published, Error> {
-    let mut results = parse_results(response, circumstances)?;
-    match (results.pop(), results.is_empty()) {
-        (Some(Ok(published)), true) => Ok(published),
-        (Some(Err(refused)), true) => {
-            Err(Error::new(ErrorKind::InvalidInput(None), ErrorCode::InvalidInput, refused.error)
-                .with_context(|context| context.status = Some(response.status().as_u16())))
-        }
-        _ => Err(Error::protocol("the answer to a batch of one does not have one entry")),
+pub(crate) fn read_batch_of_one(response: &Response, circumstances: Circumstances) -> Result<Json, Error> {
+    let mut results = read_results(response, circumstances)?;
+    let (Some(result), true) = (results.pop(), results.is_empty()) else {
+        return Err(Error::protocol("the answer to a batch of one does not have one entry"));
+    };
+    match result.text("error") {
+        None => Ok(result),
+        Some(refused) => Err(Error::new(ErrorKind::InvalidInput(None), ErrorCode::InvalidInput, refused)
+            .with_context(|context| context.status = Some(response.status))),
     }
 }
 
@@ -161,21 +171,23 @@ fn check_count(count: usize) -> Result<(), InvalidInput> {
     Err(InvalidInput::with_rule("batch", rule, &count.to_string()))
 }
 
-fn write_entry(entry: &Publish) -> Result<WireEntry, Error> {
+/// An entry as it stands in the request's JSON. `headers` holds the same option headers that a single publish
+/// reads, and `content-type`.
+fn write_entry(entry: &Publish) -> Result<Json, Error> {
     let body = entry.content.checked_body("body")?;
     let body =
         String::from_utf8(body.into()).map_err(|_| InvalidInput::new("body", "body must be valid UTF-8"))?;
-    let mut headers: std::collections::BTreeMap<_, _> =
-        entry.options.without_queue().to_headers()?.into_iter().collect();
+    let mut headers = entry.options.to_headers_without_queue()?;
     if let Some(content_type) = entry.content.checked_content_type()? {
-        headers.insert(http::header::CONTENT_TYPE.to_string(), content_type.to_owned());
+        headers.push(("content-type".to_owned(), content_type.to_owned()));
     }
-    Ok(WireEntry {
-        destination: entry.destination.to_string(),
-        queue: entry.options.queue.as_ref().map(ToString::to_string),
-        body: Some(body),
-        headers,
-    })
+    let headers = headers.into_iter().map(|(name, value)| (name, value.into())).collect();
+    Ok(Json::object_of_given([
+        ("destination", entry.destination.as_str().into()),
+        ("queue", entry.options.queue.as_ref().map(Name::as_str).into()),
+        ("body", body.into()),
+        ("headers", Json::Object(headers)),
+    ]))
 }
 
 /// The server's direction: a batch read from a request.
@@ -229,5 +241,15 @@ mod received {
         }
         let content = Content::received(body.into(), content_type.map(ToOwned::to_owned));
         Ok(Publish { destination, content, options })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_types_are_of_the_shapes() {
+        REFUSED.holds::<EntryError>();
     }
 }

@@ -5,7 +5,6 @@
 //! parts below are views into the one string.
 
 use std::fmt;
-use std::net::Ipv6Addr;
 
 use crate::contract::limits;
 use crate::input::InvalidInput;
@@ -65,9 +64,10 @@ impl Destination {
         if text.contains('#') {
             return refuse("must not have a fragment");
         }
-        let target_start =
-            text[scheme_length..].find(['/', '?', '\\']).map_or(text.len(), |at| scheme_length + at);
-        let authority = &text[scheme_length..target_start];
+        let after_scheme = text.get(scheme_length..).unwrap_or_default();
+        let length = after_scheme.bytes().take_while(|byte| !matches!(byte, b'/' | b'?' | b'\\')).count();
+        let target_start = scheme_length + length;
+        let authority = after_scheme.get(..length).unwrap_or_default();
         if authority.contains('@') {
             return refuse("must not have user information before the host");
         }
@@ -90,7 +90,7 @@ impl Destination {
 
     /// Host and, if written, port: what goes into the `Host` header.
     pub fn authority(&self) -> &str {
-        &self.text[self.authority_start..self.target_start]
+        self.text.get(self.authority_start..self.target_start).unwrap_or_default()
     }
 
     /// The host as written; an IPv6 literal keeps its brackets.
@@ -108,7 +108,7 @@ impl Destination {
     /// The request target to send, as written; `/` is put where the URL has no path, because HTTP
     /// demands one (RFC 9112 section 3.2.1).
     pub fn request_target(&self) -> String {
-        let target = &self.text[self.target_start..];
+        let target = self.text.get(self.target_start..).unwrap_or_default();
         if target.starts_with('/') { target.to_owned() } else { format!("/{target}") }
     }
 
@@ -138,15 +138,23 @@ fn has_merged_slashes(text: &str) -> bool {
 }
 
 fn is_dot_segment(segment: &str) -> bool {
-    matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
+    let is_dot = |text: &str| text == "." || text.eq_ignore_ascii_case("%2e");
+    is_dot(segment)
+        || [1, 3]
+            .into_iter()
+            .filter_map(|at| segment.split_at_checked(at))
+            .any(|(first, second)| is_dot(first) && is_dot(second))
 }
 
 /// Host and port, where the authority has a legal form.
 fn split_authority(authority: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = if authority.starts_with('[') {
-        let end = authority.find(']')? + 1;
-        authority[1..end - 1].parse::<Ipv6Addr>().ok()?;
-        (&authority[..end], authority[end..].strip_prefix(':'))
+        let end = authority.find(']')?;
+        if !is_ipv6(authority.get(1..end)?) {
+            return None;
+        }
+        let (host, port) = authority.split_at_checked(end + 1)?;
+        (host, port.strip_prefix(':'))
     } else {
         match authority.split_once(':') {
             Some((host, port)) => (host, Some(port)),
@@ -165,10 +173,50 @@ fn split_authority(authority: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
+/// Whether the text is an IPv6 address (RFC 4291 section 2.2). The standard library's reader would be a fiftieth of
+/// the edge module.
+fn is_ipv6(text: &str) -> bool {
+    match crate::text::split_once(text, "::") {
+        None => ipv6_groups(text, true) == Some(8),
+        Some((head, tail)) => {
+            ipv6_groups(head, false).zip(ipv6_groups(tail, true)).is_some_and(|(head, tail)| head + tail < 8)
+        }
+    }
+}
+
+/// How many groups of 16 bits; the last two may be an IPv4 address.
+fn ipv6_groups(text: &str, may_end_in_ipv4: bool) -> Option<usize> {
+    let mut count = 0;
+    let mut groups = text.split(':').filter(|_| !text.is_empty()).peekable();
+    while let Some(group) = groups.next() {
+        let is_hex = (1..=4).contains(&group.len()) && group.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_ipv4 = may_end_in_ipv4 && groups.peek().is_none() && is_ipv4(group);
+        count += match (is_hex, is_ipv4) {
+            (true, _) => 1,
+            (false, true) => 2,
+            (false, false) => return None,
+        };
+    }
+    Some(count)
+}
+
+fn is_ipv4(text: &str) -> bool {
+    let is_byte = |digits: &str| {
+        (1..=3).contains(&digits.len())
+            && (digits == "0" || !digits.starts_with('0'))
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+            && digits.bytes().fold(0, |number, digit| number * 10 + u32::from(digit - b'0')) <= 255
+    };
+    text.split('.').count() == 4 && text.split('.').all(is_byte)
+}
+
 fn is_host(host: &str) -> bool {
     let named = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     host.starts_with('[')
-        || (!host.is_empty() && host.bytes().all(named) && !host.starts_with('.') && !host.contains(".."))
+        || (!host.is_empty()
+            && host.bytes().all(named)
+            && !host.starts_with('.')
+            && !crate::text::contains(host, ".."))
 }
 
 impl fmt::Display for Destination {
@@ -240,6 +288,45 @@ mod tests {
     }
 
     #[test]
+    fn ipv6_addresses_have_eight_groups_or_a_gap() {
+        for text in [
+            "::",
+            "::1",
+            "1::",
+            "1:2:3:4:5:6:7:8",
+            "1:2:3:4:5:6:7::",
+            "::2:3:4:5:6:7:8",
+            "::ffff:1.2.3.4",
+            "1:2:3:4:5:6:255.0.10.1",
+            "FE80::AbCd",
+        ] {
+            assert!(is_ipv6(text) && text.parse::<std::net::Ipv6Addr>().is_ok(), "{text}");
+        }
+        for text in [
+            "",
+            ":",
+            ":::",
+            "1",
+            "1:2:3:4:5:6:7",
+            "1:2:3:4:5:6:7:8:9",
+            "1::2::3",
+            "12345::",
+            "g::",
+            "1.2.3.4",
+            "1.2.3.4::",
+            "::1.2.3",
+            "::1.2.3.256",
+            "::1.2.3.04",
+            "1:2:3:4:5:6:7:1.2.3.4",
+            "1:2:3:4::5:6:7:8",
+            ":1",
+            "::1%eth0",
+        ] {
+            assert!(!is_ipv6(text) && text.parse::<std::net::Ipv6Addr>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn illegal_urls_are_refused() {
         for text in [
             "http://",
@@ -304,6 +391,11 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn an_ipv6_address_is_what_the_standard_library_reads(text in "([0-9a-g]{0,5}[:.]{0,2}|::|:|25[0-9]\\.|1:){0,9}") {
+            proptest::prop_assert_eq!(is_ipv6(&text), text.parse::<std::net::Ipv6Addr>().is_ok(), "{}", text);
+        }
+
         #[test]
         fn no_text_panics(text in ".*", tail in "[ -~]*") {
             let _ = parse(&text);

@@ -37,15 +37,15 @@ pub fn parse_up_to(option: &str, text: &str, max_ms: u64) -> Result<Duration, In
 /// # Errors
 /// [`InvalidInput`] naming the option and the rule.
 pub fn check(option: &str, duration: Duration, max_ms: u64) -> Result<(), InvalidInput> {
-    let ms = duration.as_millis();
+    let ms = millis(duration);
     if ms == 0 {
         return Err(InvalidInput::with_rule(
             option,
             "must be at least 1ms",
-            &format!("{}ns", duration.as_nanos()),
+            &format!("{}ns", duration.subsec_nanos()),
         ));
     }
-    if ms > u128::from(max_ms) {
+    if ms > max_ms {
         let rule = format!("must be at most {}", format(Duration::from_millis(max_ms)));
         return Err(InvalidInput::with_rule(option, rule, &format(duration)));
     }
@@ -54,11 +54,11 @@ pub fn check(option: &str, duration: Duration, max_ms: u64) -> Result<(), Invali
 
 /// Writes a duration in the grammar, to the millisecond: `90000 ms` is `1m30s`.
 pub fn format(duration: Duration) -> String {
-    let mut rest = duration.as_millis();
+    let mut rest = millis(duration);
     let mut text = String::new();
     for (unit, ms) in UNITS {
-        let count = rest / u128::from(ms);
-        rest %= u128::from(ms);
+        let count = rest / ms;
+        rest %= ms;
         if count > 0 {
             text.push_str(&count.to_string());
             text.push_str(unit);
@@ -67,22 +67,28 @@ pub fn format(duration: Duration) -> String {
     if text.is_empty() { "0ms".to_owned() } else { text }
 }
 
+/// Whole milliseconds, saturating.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    duration.as_secs().saturating_mul(1_000).saturating_add(u64::from(duration.subsec_millis()))
+}
+
 fn parse_ms(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut total: u64 = 0;
     let mut next_unit = 0;
     while !rest.is_empty() {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let count: u64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
+        let count: u64 = rest.get(..digits)?.parse().ok()?;
+        rest = rest.get(digits..)?;
         if rest.is_empty() && next_unit == 0 {
             return (count > 0).then_some(count);
         }
         let letters = rest.bytes().take_while(u8::is_ascii_lowercase).count();
-        let position = UNITS[next_unit..].iter().position(|(unit, _)| *unit == &rest[..letters])? + next_unit;
+        let position =
+            UNITS.iter().skip(next_unit).position(|(unit, _)| rest.get(..letters) == Some(unit))? + next_unit;
         total = total.checked_add(count.checked_mul(UNITS[position].1)?)?;
         next_unit = position + 1;
-        rest = &rest[letters..];
+        rest = rest.get(letters..)?;
     }
     (total > 0).then_some(total)
 }

@@ -10,20 +10,18 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response};
-
 use crate::contract::limits;
 use crate::error::Error;
 use crate::mint::Mint;
-use crate::operation::{Circumstances, Endpoint, Operation, Parsed};
+use crate::operation::{Circumstances, Endpoint, Operation};
 use crate::retry::{RetryPolicy, Verdict};
+use crate::wire::{Request, Response};
 
 /// What a driver does next.
 #[derive(Debug)]
 pub enum Step<T> {
     /// Send this request, then call [`Exchange::respond`] or [`Exchange::fail`].
-    Send(Box<Request<Bytes>>),
+    Send(Box<Request>),
     /// Sleep that long, then ask again.
     Wait(Duration),
     /// The call is over.
@@ -101,14 +99,17 @@ impl<O: Operation> Exchange<O> {
     }
 
     /// Reports an answer, at `now_ms` (unix milliseconds); `jitter` in 0..=1 spreads the next wait.
-    pub fn respond(&mut self, response: &Response<Bytes>, now_ms: i64, jitter: f64) {
+    pub fn respond(&mut self, response: &Response, now_ms: i64, jitter: f64) {
         self.attempts += 1;
         let circumstances =
             Circumstances { now_ms, earlier_attempt_may_have_acted: self.earlier_attempt_may_have_acted };
-        match self.operation.parse(response, circumstances) {
-            Ok(Parsed::Done(output)) => self.state = State::Done(Some(Ok(output))),
-            Ok(Parsed::Next(operation)) => {
-                self.operation = *operation;
+        match self
+            .operation
+            .answer(response, circumstances)
+            .and_then(|answer| answer.map(O::output).transpose())
+        {
+            Ok(Some(output)) => self.state = State::Done(Some(Ok(output))),
+            Ok(None) => {
                 self.attempts = 0;
                 self.earlier_attempt_may_have_acted = false;
                 self.state = State::Ready;

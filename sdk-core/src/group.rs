@@ -1,17 +1,19 @@
 //! URL groups: named sets of endpoints, and publishing to all of one (contract/http-queue.md, "URL groups").
 
 use bytes::Bytes;
-use http::{Method as HttpMethod, Request, Response, StatusCode};
 
-use crate::contract::{limits, paths};
+use crate::contract::{Method, limits, paths};
 use crate::destination::Destination;
 use crate::error::Error;
 use crate::ids::{MessageId, Name};
 use crate::input::InvalidInput;
+use crate::json::Json;
+use crate::json::shape::{Shape, required};
 use crate::mint::Mint;
-use crate::operation::{Circumstances, Endpoint, Operation, Parsed, deleted, ok_json, read_json, refusal};
+use crate::operation::{Circumstances, Endpoint, Operation, deleted, read_if, read_ok, typed};
 use crate::publish::{self, Content, PublishOptions};
 use crate::retry::Idempotence;
+use crate::wire::{Request, Response};
 
 /// One copy of a message for each endpoint of a group.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +40,13 @@ pub struct PublishedCopy {
     pub deduplicated: bool,
 }
 
+static COPY: Shape = Shape::Object(&[
+    required("messageId", Shape::Text),
+    required("url", Shape::Url),
+    required("queue", Shape::Name),
+    required("deduplicated", Shape::Flag),
+]);
+
 impl Operation for PublishToGroup {
     type Output = Vec<PublishedCopy>;
 
@@ -49,18 +58,17 @@ impl Operation for PublishToGroup {
         self.options.mint_deduplication_id(mint);
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        let path = format!("{}{}", paths::PUBLISH, self.group);
-        publish::request(endpoint, &path, &self.content, &self.options)
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        let path = [paths::PUBLISH, self.group.as_str()].concat();
+        publish::request(endpoint, &path, &self.content, self.options.to_headers()?)
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        match response.status() {
-            StatusCode::OK | StatusCode::ACCEPTED => {
-                read_json("publish to a group", response).map(Parsed::Done)
-            }
-            _ => Err(refusal(response, circumstances)),
-        }
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        read_if(&[200, 202], "publish to a group", &Shape::List(&COPY), response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -85,13 +93,24 @@ pub struct GroupEndpoint {
     pub url: Destination,
 }
 
+static GROUP: Shape = Shape::Object(&[
+    required("name", Shape::Name),
+    required("createdAt", Shape::Integer),
+    required("updatedAt", Shape::Integer),
+    required("endpoints", Shape::List(&ENDPOINT)),
+]);
+
+static ENDPOINT: Shape = Shape::Object(&[required("url", Shape::Url)]);
+
 /// The body of a change of endpoints.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[cfg(feature = "server")]
+#[derive(Debug, serde::Deserialize)]
 struct Endpoints {
     endpoints: Vec<WireEndpoint>,
 }
 
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[cfg(feature = "server")]
+#[derive(Debug, serde::Deserialize)]
 struct WireEndpoint {
     url: String,
 }
@@ -124,7 +143,7 @@ fn check_endpoints(urls: &[Destination]) -> Result<(), InvalidInput> {
 }
 
 fn topic_path(name: &Name) -> String {
-    format!("{}/{name}", paths::TOPICS)
+    [paths::TOPICS, "/", name.as_str()].concat()
 }
 
 /// Lists all groups.
@@ -138,12 +157,16 @@ impl Operation for ListGroups {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::GET, paths::TOPICS, Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Get, paths::TOPICS, Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        ok_json("the list of groups", response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        read_ok("the list of groups", &Shape::List(&GROUP), response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -161,12 +184,16 @@ impl Operation for GetGroup {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::GET, &topic_path(&self.name), Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Get, &topic_path(&self.name), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        ok_json("a group", response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        read_ok("a group", &GROUP, response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -197,22 +224,24 @@ impl Operation for ChangeEndpoints {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         check_endpoints(&self.urls)?;
         let method = match self.change {
-            EndpointChange::Add => HttpMethod::POST,
-            EndpointChange::Remove => HttpMethod::DELETE,
+            EndpointChange::Add => Method::Post,
+            EndpointChange::Remove => Method::Delete,
         };
-        let endpoints = self.urls.iter().map(|url| WireEndpoint { url: url.to_string() }).collect();
-        endpoint.json_request(
-            method,
-            &format!("{}/endpoints", topic_path(&self.name)),
-            &Endpoints { endpoints },
-        )
+        let endpoints =
+            self.urls.iter().map(|url| Json::object([("url", url.as_str().into())])).collect::<Vec<_>>();
+        let path = [&topic_path(&self.name), "/endpoints"].concat();
+        Ok(endpoint.json_request(method, &path, &Json::object([("endpoints", endpoints.into())])))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        ok_json("a change of endpoints", response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        read_ok("a change of endpoints", &GROUP, response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -230,11 +259,26 @@ impl Operation for DeleteGroup {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::DELETE, &topic_path(&self.name), Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Delete, &topic_path(&self.name), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        deleted(response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        deleted(response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_types_are_of_the_shapes() {
+        COPY.holds::<PublishedCopy>();
+        GROUP.holds::<Group>();
     }
 }

@@ -5,7 +5,11 @@ use std::fmt;
 
 /// An option or argument that the contract refuses. `Display` is the sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidInput {
+pub struct InvalidInput(Box<Inner>);
+
+/// Boxed: most results hold none, and every one of them would be as large.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
     option: String,
     value: Option<String>,
     index: Option<usize>,
@@ -15,55 +19,54 @@ pub struct InvalidInput {
 impl InvalidInput {
     /// `message` names the option and what would be right.
     pub fn new(option: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { option: option.into(), value: None, index: None, message: message.into() }
+        Self::of(option.into(), message.into(), None)
+    }
+
+    fn of(option: String, message: String, value: Option<String>) -> Self {
+        Self(Box::new(Inner { option, value, index: None, message }))
     }
 
     /// `{option} {rule}, got "{value}"`; the value is shortened, and must not be a secret.
     pub fn with_rule(option: &str, rule: impl fmt::Display, value: &str) -> Self {
         let shown = shorten(value);
-        Self {
-            option: option.to_owned(),
-            message: format!("{option} {rule}, got \"{shown}\""),
-            value: Some(shown),
-            index: None,
-        }
+        Self::of(option.to_owned(), format!("{option} {rule}, got \"{shown}\""), Some(shown))
     }
 
     /// Records the value that was refused; it must not be a secret.
     #[must_use]
     pub fn with_value(mut self, value: &str) -> Self {
-        self.value = Some(shorten(value));
+        self.0.value = Some(shorten(value));
         self
     }
 
     /// Records which entry of a batch it was, from 0.
     #[must_use]
     pub fn at_index(mut self, index: usize) -> Self {
-        self.index = Some(index);
+        self.0.index = Some(index);
         self
     }
 
     /// The option's name, as the caller spelled it: `chronq-retries` over HTTP, `retries` in an SDK.
     pub fn option(&self) -> &str {
-        &self.option
+        &self.0.option
     }
 
     /// The refused value, unless it was secret or absent.
     pub fn value(&self) -> Option<&str> {
-        self.value.as_deref()
+        self.0.value.as_deref()
     }
 
     /// The entry of a batch, from 0.
     pub fn index(&self) -> Option<usize> {
-        self.index
+        self.0.index
     }
 }
 
 impl fmt::Display for InvalidInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.index {
-            Some(index) => write!(f, "entry {index}: {}", self.message),
-            None => f.write_str(&self.message),
+        match self.0.index {
+            Some(index) => write!(f, "entry {index}: {}", self.0.message),
+            None => f.write_str(&self.0.message),
         }
     }
 }

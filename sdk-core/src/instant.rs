@@ -99,25 +99,26 @@ fn read(text: &str) -> Option<Instant> {
         return None;
     }
     let number = |from: usize, to: usize| -> Option<i64> {
-        let digits = &text[from..to];
+        let digits = text.get(from..to)?;
         digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
     };
     let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
-    if marks.iter().any(|(at, mark)| bytes[*at] != *mark) {
+    if marks.iter().any(|(at, mark)| bytes.get(*at) != Some(mark)) {
         return None;
     }
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
     let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-    let rest = &text[19..];
+    let rest = text.get(19..)?;
     let zone_at = rest.find(|c: char| c != '.' && !c.is_ascii_digit())?;
-    let (fraction, zone) = rest.split_at(zone_at);
+    let (fraction, zone) = rest.split_at_checked(zone_at)?;
     if !matches!(zone, "Z" | "+00:00") {
         return None;
     }
     let micros = match fraction.strip_prefix('.') {
         None if fraction.is_empty() => 0,
         Some(digits) if (1..=9).contains(&digits.len()) && !digits.contains('.') => {
-            format!("{digits:0<6}")[..6].parse::<i64>().ok()?
+            let digits = digits.bytes().chain(std::iter::repeat(b'0')).take(6);
+            digits.fold(0, |micros, digit| micros * 10 + i64::from(digit - b'0'))
         }
         _ => return None,
     };

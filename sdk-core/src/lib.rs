@@ -32,6 +32,7 @@ pub mod group;
 pub mod ids;
 pub mod input;
 pub mod instant;
+pub mod json;
 pub mod log;
 pub mod message;
 pub mod mint;
@@ -47,6 +48,7 @@ pub mod secret;
 pub mod signature;
 mod text;
 pub mod timer;
+pub mod wire;
 
 pub use destination::Destination;
 pub use error::{Error, ErrorKind};

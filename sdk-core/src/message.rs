@@ -1,14 +1,16 @@
 //! Looking messages up, taking them back, retrying them, reading the event log (contract/http-queue.md, "Messages").
 
 use bytes::Bytes;
-use http::{Method as HttpMethod, Request, Response, StatusCode};
 
-use crate::contract::{MessageState, paths};
+use crate::contract::{MessageState, Method, paths};
 use crate::destination::Destination;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{MessageId, Name, escape_segment};
-use crate::operation::{Circumstances, Endpoint, Operation, Parsed, ok_json, refusal, with_query};
+use crate::json::Json;
+use crate::json::shape::{COUNT, Shape, nullable, required};
+use crate::operation::{Circumstances, Endpoint, Operation, read_ok, refusal, typed, with_query};
 use crate::retry::Idempotence;
+use crate::wire::{Request, Response};
 
 /// A message as its lookup shows it. Times are ISO 8601 in UTC.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -56,6 +58,32 @@ pub struct AttemptResponse {
     pub truncated: bool,
 }
 
+const ATTEMPT_RESPONSE: Shape = Shape::Object(&[
+    required("status", Shape::Count(u16::MAX as u64)),
+    required("headers", Shape::Texts),
+    required("body", Shape::Text),
+    required("durationMs", Shape::Count(u64::MAX)),
+    required("truncated", Shape::Flag),
+]);
+
+static MESSAGE: Shape = Shape::Object(&[
+    required("messageId", Shape::Text),
+    required("queue", Shape::Name),
+    required("state", Shape::Word(MessageState::WORDS)),
+    required("url", Shape::Url),
+    required("labels", Shape::List(&Shape::Text)),
+    nullable("cronjob", Shape::Text),
+    required("createdAt", Shape::Text),
+    nullable("startedAt", Shape::Text),
+    nullable("completedAt", Shape::Text),
+    required("retried", COUNT),
+    required("maxRetries", COUNT),
+    nullable("response", ATTEMPT_RESPONSE),
+]);
+
+static EVENTS: Shape =
+    Shape::Object(&[required("jobs", Shape::List(&MESSAGE)), required("total", Shape::Count(u64::MAX))]);
+
 fn message_path(id: &MessageId) -> String {
     format!("{}/{}", paths::MESSAGES, escape_segment(id.as_str()))
 }
@@ -74,12 +102,16 @@ impl Operation for GetMessage {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::GET, &message_path(&self.id), Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Get, &message_path(&self.id), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        ok_json("a lookup of a message", response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        read_ok("a lookup of a message", &MESSAGE, response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -97,19 +129,23 @@ impl Operation for CancelMessage {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::DELETE, &message_path(&self.id), Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Delete, &message_path(&self.id), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        if response.status() == StatusCode::OK {
-            return Ok(Parsed::Done(()));
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        if response.status == 200 {
+            return Ok(Some(Json::Null));
         }
         let error = refusal(response, circumstances);
         // The attempt before was the one that cancelled; its answer was lost.
         let own = circumstances.earlier_attempt_may_have_acted
             && *error.kind() == ErrorKind::Conflict(Some(MessageState::Cancelled));
-        if own { Ok(Parsed::Done(())) } else { Err(error) }
+        if own { Ok(Some(Json::Null)) } else { Err(error) }
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -127,16 +163,16 @@ impl Operation for RetryMessage {
         Idempotence::Unsafe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::POST, &format!("{}/retry", message_path(&self.id)), Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Post, &format!("{}/retry", message_path(&self.id)), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        if response.status() == StatusCode::OK {
-            Ok(Parsed::Done(()))
-        } else {
-            Err(refusal(response, circumstances))
-        }
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        if response.status == 200 { Ok(Some(Json::Null)) } else { Err(refusal(response, circumstances)) }
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -173,7 +209,7 @@ impl Operation for ListEvents {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         let limit = self.limit.map(|limit| limit.to_string());
         let offset = self.offset.map(|offset| offset.to_string());
         let pairs = [
@@ -184,10 +220,25 @@ impl Operation for ListEvents {
             ("limit", limit.as_deref()),
             ("offset", offset.as_deref()),
         ];
-        endpoint.request(HttpMethod::GET, &with_query(paths::EVENTS, &pairs), Bytes::new())
+        Ok(endpoint.request(Method::Get, &with_query(paths::EVENTS, &pairs), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        ok_json("the event log", response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        read_ok("the event log", &EVENTS, response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_types_are_of_the_shapes() {
+        MESSAGE.holds::<Message>();
+        EVENTS.holds::<Events>();
     }
 }

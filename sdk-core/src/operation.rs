@@ -1,15 +1,17 @@
-//! What a call is: the request it makes and the reading of the answer. Pure, over the `http` types.
+//! What a call is: the request it makes and the reading of the answer. Pure.
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 
-use crate::contract::{ErrorCode, MessageState};
+use crate::contract::{ErrorCode, MessageState, Method};
 use crate::error::{Error, ErrorKind};
 use crate::input::InvalidInput;
+use crate::json::Json;
+use crate::json::shape::Shape;
 use crate::mint::Mint;
 use crate::retry::Idempotence;
 use crate::retry_after;
 use crate::secret::Secret;
+use crate::wire::{Request, Response};
 
 /// One call of the API, both directions in one place.
 pub trait Operation: Sized {
@@ -29,22 +31,21 @@ pub trait Operation: Sized {
     ///
     /// # Errors
     /// [`InvalidInput`] for everything that the contract would refuse.
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error>;
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error>;
 
-    /// Reads an answer. A status that the operation does not know itself goes to [`refusal`].
+    /// Reads an answer as JSON in the shape of the contract: all that a binding needs. `None`: the operation has
+    /// become another request, and the call goes on with it: the next part of a split batch, the next look of a
+    /// `settle`. A status that the operation does not know itself goes to [`refusal`].
     ///
     /// # Errors
     /// The refusal, or a protocol error where the answer is not of the contract.
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error>;
-}
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error>;
 
-/// What an answer amounts to.
-#[derive(Debug)]
-pub enum Parsed<O: Operation> {
-    /// The call is over.
-    Done(O::Output),
-    /// The call goes on with another request: the next part of a split batch, the next look of a `settle`.
-    Next(Box<O>),
+    /// The typed output of what [`Self::answer`] gave.
+    ///
+    /// # Errors
+    /// A protocol error where the type holds the answer to more than its shape does; none of the contract's does.
+    fn output(answer: Json) -> Result<Self::Output, Error>;
 }
 
 /// What an operation may have to know of the attempts before.
@@ -96,116 +97,93 @@ impl Endpoint {
         &self.base
     }
 
-    /// A request to `path_and_query` under the base, with the credentials.
-    ///
-    /// # Errors
-    /// [`InvalidInput`] where the path is no URL; operations escape what they put there.
-    pub fn request(
-        &self,
-        method: Method,
-        path_and_query: &str,
-        body: Bytes,
-    ) -> Result<Request<Bytes>, Error> {
-        let mut request = Request::new(body);
-        *request.method_mut() = method;
-        *request.uri_mut() = format!("{}{path_and_query}", self.base)
-            .parse()
-            .map_err(|_| InvalidInput::with_rule("url", "must be an absolute URL", &self.base))?;
-        let headers = request.headers_mut();
-        let mut bearer = header_value("token", &format!("Bearer {}", self.token.expose()))?;
-        bearer.set_sensitive(true);
-        headers.insert(header::AUTHORIZATION, bearer);
-        headers.insert(header::USER_AGENT, header_value("user_agent", &self.user_agent)?);
-        Ok(request)
+    /// A request to `path_and_query` under the base, with the credentials. Operations escape what they put there.
+    pub fn request(&self, method: Method, path_and_query: &str, body: Bytes) -> Request {
+        let headers = vec![
+            ("authorization".to_owned(), ["Bearer ", self.token.expose()].concat()),
+            ("user-agent".to_owned(), self.user_agent.clone()),
+        ];
+        Request { method, url: [&self.base, path_and_query].concat(), headers, body }
     }
 
     /// A request with a JSON body.
-    ///
-    /// # Errors
-    /// As [`Self::request`].
-    pub fn json_request(
-        &self,
-        method: Method,
-        path: &str,
-        body: &impl serde::Serialize,
-    ) -> Result<Request<Bytes>, Error> {
-        let body = serde_json::to_vec(body)
-            .map_err(|error| InvalidInput::new("body", format!("body cannot be written as JSON: {error}")))?;
-        let mut request = self.request(method, path, Bytes::from(body))?;
-        request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Ok(request)
+    pub fn json_request(&self, method: Method, path: &str, body: &Json) -> Request {
+        let mut request = self.request(method, path, Bytes::from(body.to_string()));
+        request.headers.push(("content-type".to_owned(), "application/json".to_owned()));
+        request
     }
 }
 
-fn header_value(option: &str, text: &str) -> Result<HeaderValue, InvalidInput> {
-    HeaderValue::from_str(text)
-        .map_err(|_| InvalidInput::new(option, format!("{option} cannot stand in a header")))
-}
-
-/// Reads a JSON answer.
+/// Reads a JSON answer of this shape.
 ///
 /// # Errors
 /// A protocol error naming the call and what did not fit.
-pub fn read_json<T: serde::de::DeserializeOwned>(call: &str, response: &Response<Bytes>) -> Result<T, Error> {
-    serde_json::from_slice(response.body()).map_err(|error| {
-        Error::protocol(format!("the answer to {call} is not what the contract says: {error}"))
-            .with_context(|context| context.status = Some(response.status().as_u16()))
+pub(crate) fn read(call: &str, shape: &Shape, response: &Response) -> Result<Json, Error> {
+    let said = std::str::from_utf8(&response.body).ok().and_then(Json::parse);
+    let fitted = said.map_or_else(|| Err("it is not JSON".to_owned()), |said| shape.fit(said));
+    fitted.map_err(|fault| {
+        Error::protocol(["the answer to ", call, " is not what the contract says: ", &fault].concat())
+            .with_context(|context| context.status = Some(response.status))
     })
 }
 
-/// Reads a 200 as JSON, anything else as a refusal.
-pub(crate) fn ok_json<T: serde::de::DeserializeOwned>(
+/// Reads an answer of one of these statuses as JSON, any other as a refusal.
+pub(crate) fn read_if(
+    statuses: &[u16],
     call: &str,
-    response: &Response<Bytes>,
+    shape: &Shape,
+    response: &Response,
     circumstances: Circumstances,
-) -> Result<T, Error> {
-    if response.status() == StatusCode::OK {
-        read_json(call, response)
-    } else {
-        Err(refusal(response, circumstances))
+) -> Result<Option<Json>, Error> {
+    if !statuses.contains(&response.status) {
+        return Err(refusal(response, circumstances));
     }
+    read(call, shape, response).map(Some)
+}
+
+/// Reads a 200 as JSON, anything else as a refusal.
+pub(crate) fn read_ok(
+    call: &str,
+    shape: &Shape,
+    response: &Response,
+    circumstances: Circumstances,
+) -> Result<Option<Json>, Error> {
+    read_if(&[200], call, shape, response, circumstances)
+}
+
+/// The typed form of an answer.
+pub(crate) fn typed<T: serde::de::DeserializeOwned>(answer: &Json) -> Result<T, Error> {
+    serde_json::from_str(&answer.to_string())
+        .map_err(|error| Error::protocol(format!("the answer is not what the contract says: {error}")))
 }
 
 /// Reads the answer to a delete. Where an earlier attempt may have deleted already, a 404 is this
 /// call's own success.
-pub(crate) fn deleted(response: &Response<Bytes>, circumstances: Circumstances) -> Result<(), Error> {
-    match response.status() {
-        StatusCode::OK => Ok(()),
-        StatusCode::NOT_FOUND if circumstances.earlier_attempt_may_have_acted => Ok(()),
+pub(crate) fn deleted(response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+    match response.status {
+        200 => Ok(Some(Json::Null)),
+        404 if circumstances.earlier_attempt_may_have_acted => Ok(Some(Json::Null)),
         _ => Err(refusal(response, circumstances)),
     }
 }
 
-/// What a server says in an error answer: `{"error", "reason"?, "detail"?, "state"?}`.
-#[derive(Debug, Default, serde::Deserialize)]
-struct Refusal {
-    #[serde(default)]
-    error: Option<String>,
-    #[serde(default)]
-    reason: Option<String>,
-    #[serde(default)]
-    detail: Option<String>,
-    #[serde(default)]
-    state: Option<MessageState>,
-}
-
-/// The error that an answer outside 2xx amounts to.
-pub fn refusal(response: &Response<Bytes>, circumstances: Circumstances) -> Error {
-    let status = response.status().as_u16();
-    let said: Refusal = serde_json::from_slice(response.body()).unwrap_or_default();
-    let word = said.error.as_deref().and_then(|word| word.parse::<ErrorCode>().ok());
-    let (kind, code) = kind_of(status, word, said.state);
+/// The error that an answer outside 2xx amounts to. A server says `{"error", "reason"?, "detail"?, "state"?}`.
+pub fn refusal(response: &Response, circumstances: Circumstances) -> Error {
+    let status = response.status;
+    let said = std::str::from_utf8(&response.body).ok().and_then(Json::parse).unwrap_or_default();
+    let text = |name: &str| said.text(name).map(str::to_owned);
+    let (error, reason, detail) = (text("error"), text("reason"), text("detail"));
+    let word = error.as_deref().and_then(|word| word.parse::<ErrorCode>().ok());
+    let state = said.text("state").and_then(|state| state.parse().ok());
+    let (kind, code) = kind_of(status, word, state);
     // The timer routes put a code in `error` and the sentence in `detail`; the others a sentence in `error`.
-    let sentence = said
-        .detail
-        .clone()
-        .or(said.error)
-        .unwrap_or_else(|| format!("the server answered {status} and no reason"));
-    let retry_after = retry_after::asked_wait(response.headers(), circumstances.now_ms);
+    let sentence =
+        detail.clone().or(error).unwrap_or_else(|| format!("the server answered {status} and no reason"));
+    let retry_after = retry_after::asked_wait(&|name| response.header(name), circumstances.now_ms);
     Error::new(kind, code, sentence).with_context(|context| {
         context.status = Some(status);
-        context.reason = said.reason;
-        context.detail = said.detail;
+        context.reason = reason;
+        context.detail = detail;
         context.retry_after = retry_after;
     })
 }

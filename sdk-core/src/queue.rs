@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method as HttpMethod, Request, Response, StatusCode};
 
-use crate::contract::{limits, paths};
+use crate::contract::{Method, limits, paths};
 use crate::duration;
 use crate::error::Error;
 use crate::ids::Name;
 use crate::input::InvalidInput;
-use crate::operation::{Circumstances, Endpoint, Operation, Parsed, deleted, ok_json, read_json, refusal};
+use crate::json::Json;
+use crate::json::shape::{COUNT, Shape, optional, required};
+use crate::operation::{Circumstances, Endpoint, Operation, deleted, read_if, read_ok, typed};
 use crate::publish::options::check_retries;
 use crate::retry::Idempotence;
+use crate::wire::{Request, Response};
 
 /// Settings of a queue; each is the default of what its messages do not say themselves. What is not
 /// given keeps the built-in default.
@@ -111,6 +113,25 @@ impl QueueSettings {
         Ok(())
     }
 
+    /// The body of a put: what is not given is left out.
+    fn to_json(&self) -> Json {
+        let duration = |value: Option<Duration>| value.map(duration::format);
+        let members = [
+            ("retryLimit", self.retry_limit.into()),
+            ("retryDelay", duration(self.retry_delay).into()),
+            ("maxDelay", duration(self.max_delay).into()),
+            ("backoff", self.backoff.into()),
+            ("expire", duration(self.expire).into()),
+            ("concurrency", self.concurrency.into()),
+            ("keepCompleted", duration(self.keep_completed).into()),
+            ("keepQueued", duration(self.keep_queued).into()),
+            ("deadLetterQueue", self.dead_letter_queue.as_ref().map(Name::as_str).into()),
+            ("enabled", self.enabled.into()),
+            ("description", self.description.as_deref().into()),
+        ];
+        Json::object_of_given(members)
+    }
+
     /// Reads settings from a request's body; an empty body gives none.
     ///
     /// # Errors
@@ -140,6 +161,21 @@ pub struct Queue {
     pub settings: QueueSettings,
 }
 
+static QUEUE: Shape = Shape::Object(&[
+    required("name", Shape::Name),
+    optional("retryLimit", COUNT),
+    optional("retryDelay", Shape::Duration),
+    optional("maxDelay", Shape::Duration),
+    optional("backoff", Shape::Flag),
+    optional("expire", Shape::Duration),
+    optional("concurrency", COUNT),
+    optional("keepCompleted", Shape::Duration),
+    optional("keepQueued", Shape::Duration),
+    optional("deadLetterQueue", Shape::Name),
+    optional("enabled", Shape::Flag),
+    optional("description", Shape::Text),
+]);
+
 /// Whether an upsert made the thing or changed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -151,7 +187,7 @@ pub enum Upserted {
 }
 
 fn queue_path(name: &Name) -> String {
-    format!("{}/{name}", paths::QUEUES)
+    [paths::QUEUES, "/", name.as_str()].concat()
 }
 
 /// Makes a queue or changes its settings.
@@ -170,16 +206,17 @@ impl Operation for PutQueue {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         self.settings.check()?;
-        endpoint.json_request(HttpMethod::PUT, &queue_path(&self.name), &self.settings)
+        Ok(endpoint.json_request(Method::Put, &queue_path(&self.name), &self.settings.to_json()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        match response.status() {
-            StatusCode::OK | StatusCode::CREATED => read_json("a put of a queue", response).map(Parsed::Done),
-            _ => Err(refusal(response, circumstances)),
-        }
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        read_if(&[200, 201], "a put of a queue", &QUEUE, response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -194,12 +231,16 @@ impl Operation for ListQueues {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::GET, paths::QUEUES, Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Get, paths::QUEUES, Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        ok_json("the list of queues", response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        read_ok("the list of queues", &Shape::List(&QUEUE), response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -217,12 +258,16 @@ impl Operation for GetQueue {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::GET, &queue_path(&self.name), Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Get, &queue_path(&self.name), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        ok_json("a queue", response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        read_ok("a queue", &QUEUE, response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -240,18 +285,27 @@ impl Operation for DeleteQueue {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::DELETE, &queue_path(&self.name), Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Delete, &queue_path(&self.name), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        deleted(response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        deleted(response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_types_are_of_the_shapes() {
+        QUEUE.holds::<Queue>();
+    }
 
     #[test]
     fn a_queue_reads_back_as_it_is_shown() {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::contract::limits;
+use crate::duration;
 use crate::error::{Error, ErrorKind};
 use crate::input::InvalidInput;
 
@@ -87,7 +88,11 @@ impl RetryPolicy {
             ));
         }
         if base > cap {
-            let message = format!("base must not exceed cap, got {base:?} and {cap:?}");
+            let message = format!(
+                "base must not exceed cap, got {} and {}",
+                duration::format(base),
+                duration::format(cap)
+            );
             return Err(InvalidInput::new("base", message));
         }
         Ok(Self { attempts, base, cap })

@@ -1,6 +1,7 @@
 //! The client: its configuration, and one session per call for the package's driver.
 
 use chronq::call::{Call, ClientConfig, Session};
+use chronq::json::Json;
 use napi::bindgen_prelude::Uint8ArraySlice;
 use napi_derive::napi;
 
@@ -73,8 +74,8 @@ impl CoreSession {
     }
 }
 
-fn json(text: &str) -> napi::Result<serde_json::Value> {
-    serde_json::from_str(text).map_err(|error| napi::Error::from_reason(error.to_string()))
+fn json(text: &str) -> napi::Result<Json> {
+    Json::parse(text).ok_or_else(|| napi::Error::from_reason("the options are no JSON"))
 }
 
 #[expect(

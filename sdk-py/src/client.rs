@@ -7,8 +7,8 @@ use chronq::Error;
 use chronq::InvalidInput;
 use chronq::call::{Call, ClientConfig, Spelling, error_to_json};
 use chronq::client::Client;
+use chronq::json::Json;
 use pyo3::prelude::*;
-use serde_json::Value;
 
 use crate::awaitable::awaitable;
 use crate::errors::raised;
@@ -84,17 +84,16 @@ impl PyClient {
     }
 }
 
-fn parse(json: &str) -> Result<Value, Error> {
-    serde_json::from_str(json)
-        .map_err(|error| InvalidInput::new("options", format!("options have no JSON form: {error}")).into())
+fn parse(json: &str) -> Result<Json, Error> {
+    Json::parse(json).ok_or_else(|| InvalidInput::new("options", "options have no JSON form").into())
 }
 
 fn read(name: &str, options: &str) -> Result<Call, Error> {
     Call::from_json(name, parse(options)?, Spelling::Snake)
 }
 
-fn outcome(result: Result<chronq::call::Answer, Error>) -> Outcome {
-    match result.and_then(|answer| answer.to_json()) {
+fn outcome(result: Result<Json, Error>) -> Outcome {
+    match result {
         Ok(answer) => (true, answer.to_string()),
         Err(error) => failed(&error),
     }

@@ -1,6 +1,7 @@
 //! The client: its configuration, and one session per call for the package's driver.
 
 use chronq::call::{Call, ClientConfig, Session, error_to_json};
+use chronq::json::Json;
 use wasm_bindgen::prelude::*;
 
 use crate::SPELLING;
@@ -67,6 +68,6 @@ fn thrown(error: impl Into<chronq::Error>) -> JsValue {
 }
 
 /// The options of the package, which wrote them as JSON.
-fn json(text: &str) -> Result<serde_json::Value, JsValue> {
-    serde_json::from_str(text).map_err(|error| JsValue::from_str(&error.to_string()))
+fn json(text: &str) -> Result<Json, JsValue> {
+    Json::parse(text).ok_or_else(|| JsValue::from_str("the options are no JSON"))
 }

@@ -1,20 +1,21 @@
 //! The rest of what a binding needs: a client's configuration, one call's exchange, and errors as JSON.
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use serde_json::{Value, json};
 use std::time::Duration;
 
+use bytes::Bytes;
+
+use super::Call;
 use super::fields::{Fields, Spelling, wrong_type};
-use super::{Answer, Call};
-use crate::contract::limits;
+use crate::contract::{MessageState, UrlDifference, limits};
 use crate::error::{Error, ErrorKind};
 use crate::exchange::{Exchange, Failure, Step};
 use crate::input::InvalidInput;
+use crate::json::{Json, number};
 use crate::mint::Mint;
 use crate::operation::Endpoint;
 use crate::retry::RetryPolicy;
 use crate::secret::Secret;
+use crate::wire::Response;
 
 /// What a client is built from (contract/sdk.md, "Client").
 #[derive(Clone, Debug)]
@@ -33,8 +34,8 @@ impl ClientConfig {
     ///
     /// # Errors
     /// [`InvalidInput`] naming the option; a missing one names its environment variable too.
-    pub fn from_json(options: Value, spelling: Spelling) -> Result<Self, Error> {
-        let mut fields = Fields::new("options", options, spelling)?;
+    pub fn from_json(options: impl Into<Json>, spelling: Spelling) -> Result<Self, Error> {
+        let mut fields = Fields::new("options", options.into(), spelling)?;
         let url = fields.text("url")?.ok_or_else(|| missing("url", "CHRONQ_URL"))?;
         let token = fields.text("token")?.ok_or_else(|| missing("token", "CHRONQ_TOKEN"))?;
         let user_agent = fields.text("user_agent")?;
@@ -57,8 +58,8 @@ fn read_retry(fields: &mut Fields) -> Result<RetryPolicy, InvalidInput> {
     let default = RetryPolicy::default();
     match fields.take("retry") {
         None => Ok(default),
-        Some(Value::Bool(false)) => Ok(RetryPolicy::off()),
-        Some(value @ Value::Object(_)) => {
+        Some(Json::Flag(false)) => Ok(RetryPolicy::off()),
+        Some(value @ Json::Object(_)) => {
             let mut inner = Fields::new("retry", value, fields.spelling())?;
             let attempts = inner.count("attempts")?.unwrap_or(default.attempts());
             let base = inner.duration("base")?.unwrap_or(default.base());
@@ -87,27 +88,26 @@ impl Session {
 
     /// What to do next: `{"send":{"method","url","headers":[[name,value]],"body"}}`,
     /// `{"wait": milliseconds}`, `{"done": answer}` or `{"error": error}`.
-    pub fn next_json(&mut self) -> Value {
+    pub fn next_json(&mut self) -> Json {
         match self.exchange.step() {
             Step::Send(request) => {
-                let (parts, body) = (*request).into_parts();
-                let headers: Vec<_> = parts
-                    .headers
-                    .iter()
-                    .map(|(name, value)| json!([name.as_str(), String::from_utf8_lossy(value.as_bytes())]))
-                    .collect();
-                let body = String::from_utf8_lossy(&body);
-                json!({"send": {"method": parts.method.as_str(), "url": parts.uri.to_string(), "headers": headers, "body": body}})
+                let header = |(name, value): (String, String)| vec![name.into(), value.into()].into();
+                let headers: Vec<Json> = request.headers.into_iter().map(header).collect();
+                let send = Json::object([
+                    ("method", request.method.as_str().into()),
+                    ("url", request.url.into()),
+                    ("headers", headers.into()),
+                    ("body", String::from_utf8(request.body.into()).unwrap_or_default().into()),
+                ]);
+                Json::object([("send", send)])
             }
-            Step::Wait(wait) => json!({"wait": wait.as_secs_f64() * 1_000.0}),
-            Step::Done(result) => match result.and_then(|answer: Answer| answer.to_json()) {
-                Ok(answer) => json!({"done": answer}),
-                Err(error) => json!({"error": error_to_json(&error, self.spelling)}),
-            },
+            Step::Wait(wait) => Json::object([("wait", fixed(wait, 6))]),
+            Step::Done(Ok(answer)) => Json::object([("done", answer)]),
+            Step::Done(Err(error)) => Json::object([("error", error_to_json(&error, self.spelling))]),
         }
     }
 
-    /// Reports an answer. Headers that are none, which no HTTP library hands out, are left out.
+    /// Reports an answer.
     pub fn respond<'a>(
         &mut self,
         status: u16,
@@ -116,29 +116,16 @@ impl Session {
         now_ms: i64,
         jitter: f64,
     ) {
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            if let (Ok(name), Ok(value)) =
-                (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
-            {
-                map.append(name, value);
-            }
+        let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        self.take(&Response { status, headers, body: body.into() }, now_ms, jitter);
+    }
+
+    fn take(&mut self, response: &Response, now_ms: i64, jitter: f64) {
+        if (100..1_000).contains(&response.status) {
+            return self.exchange.respond(response, now_ms, jitter);
         }
-        let mut response = Response::new(body.into());
-        *response.headers_mut() = map;
-        match StatusCode::from_u16(status) {
-            Ok(status) => {
-                *response.status_mut() = status;
-                self.exchange.respond(&response, now_ms, jitter);
-            }
-            Err(_) => self.exchange.fail(
-                Failure {
-                    message: format!("the answer has the status {status}, which is none"),
-                    may_have_been_sent: true,
-                },
-                jitter,
-            ),
-        }
+        let message = format!("the answer has the status {}, which is none", response.status);
+        self.exchange.fail(Failure { message, may_have_been_sent: true }, jitter);
     }
 
     /// Reports that no answer came; a driver that cannot tell whether the request was sent says that
@@ -148,33 +135,40 @@ impl Session {
     }
 }
 
+/// A duration as a number: nanoseconds, with the point moved by so many digits.
+fn fixed(duration: Duration, digits: usize) -> Json {
+    let nanos =
+        duration.as_secs().saturating_mul(1_000_000_000).saturating_add(duration.subsec_nanos().into());
+    Json::Number(number::fixed(i64::try_from(nanos).unwrap_or(i64::MAX), digits))
+}
+
 /// An error with all its attributes (contract/sdk.md, "Errors"); `kind` is the class in every language.
-pub fn error_to_json(error: &Error, spelling: Spelling) -> Value {
+pub fn error_to_json(error: &Error, spelling: Spelling) -> Json {
     let context = error.context();
-    let mut json = json!({
-        "kind": error.kind().name(),
-        "message": error.to_string(),
-        "code": error.code(),
-        "status": context.status,
-        "reason": context.reason,
-        "detail": context.detail,
-        "retryAfter": context.retry_after.map(|wait| wait.as_secs_f64()),
-        "attempts": context.attempts,
-        "mayHaveBeenSent": context.may_have_been_sent,
-    });
+    let mut message = error.to_string();
+    let mut json = Json::object([
+        ("kind", error.kind().name().into()),
+        ("code", error.code().into()),
+        ("status", context.status.map(u32::from).into()),
+        ("reason", context.reason.as_deref().into()),
+        ("detail", context.detail.as_deref().into()),
+        ("retryAfter", context.retry_after.map(|wait| fixed(wait, 9)).into()),
+        ("attempts", context.attempts.into()),
+        ("mayHaveBeenSent", context.may_have_been_sent.into()),
+    ]);
     match error.kind() {
         ErrorKind::InvalidInput(Some(input)) => {
             let option = spelling.of(input.option());
-            json["message"] = json!(error.to_string().replacen(input.option(), &option, 1));
-            json["option"] = json!(option);
-            json["value"] = json!(input.value());
-            json["index"] = json!(input.index());
+            message = crate::text::replace_first(&message, input.option(), &option);
+            json.put("option", option);
+            json.put("value", input.value());
+            json.put("index", input.index().map(|index| index as u64));
         }
-        ErrorKind::Conflict(state) => json["state"] = json!(state),
+        ErrorKind::Conflict(state) => json.put("state", state.map(MessageState::as_str)),
         ErrorKind::Signature(refused) => {
-            json["claim"] = json!(refused.claim());
-            json["seconds"] = json!(refused.seconds());
-            json["difference"] = json!(refused.difference());
+            json.put("claim", refused.claim());
+            json.put("seconds", refused.seconds().map(|seconds| Json::Number(seconds.to_string())));
+            json.put("difference", refused.difference().map(UrlDifference::as_str));
         }
         ErrorKind::InvalidInput(None)
         | ErrorKind::Unauthorized
@@ -189,12 +183,24 @@ pub fn error_to_json(error: &Error, spelling: Spelling) -> Value {
         | ErrorKind::Transport
         | ErrorKind::Protocol => {}
     }
+    json.put("message", message);
     json
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+
+    /// What to do next, as the tests look at it.
+    pub(in crate::call) fn next(session: &mut Session) -> Value {
+        serde_json::from_str(&session.next_json().to_string()).expect("json")
+    }
+
+    fn value(json: &Json) -> Value {
+        serde_json::from_str(&json.to_string()).expect("json")
+    }
 
     fn config() -> ClientConfig {
         let options = json!({"url": "http://127.0.0.1:7460/", "token": "chronq_fake"});
@@ -212,7 +218,7 @@ mod tests {
             "publish",
             json!({"destination": "https://example.com/hook?a=1", "json_text": "{\"n\":1}", "queue": "orders", "retries": 0, "retry_delay": {"milliseconds": 1500}}),
         );
-        let step = session.next_json();
+        let step = next(&mut session);
         let send = &step["send"];
         assert_eq!(send["method"], "POST");
         assert_eq!(send["url"], "http://127.0.0.1:7460/v2/publish/orders/https://example.com/hook?a=1");
@@ -237,21 +243,21 @@ mod tests {
             "publish",
             json!({"destination": "http://127.0.0.1:1/a/../b%2f?x=1&y=%20", "body": "hi"}),
         );
-        let send = session.next_json()["send"].clone();
+        let send = next(&mut session)["send"].clone();
         assert_eq!(send["url"], "http://127.0.0.1:7460/v2/batch");
         let body: Value = serde_json::from_str(send["body"].as_str().expect("text")).expect("json");
         assert_eq!(body[0]["destination"], "http://127.0.0.1:1/a/../b%2f?x=1&y=%20");
         assert_eq!(body[0]["headers"]["content-type"], "text/plain");
         session.respond(200, [], r#"[{"messageId":"m1","queue":"default","deduplicated":false}]"#, 0, 0.5);
-        assert_eq!(session.next_json()["done"]["messageId"], "m1");
+        assert_eq!(next(&mut session)["done"]["messageId"], "m1");
     }
 
     #[test]
     fn a_refused_batch_of_one_is_the_refusal_of_a_publish() {
         let mut session = session("publish", json!({"destination": "http://h/..", "queue": "nope"}));
-        session.next_json();
+        next(&mut session);
         session.respond(200, [], r#"[{"error":"unknown queue: \"nope\""}]"#, 0, 0.5);
-        let error = session.next_json()["error"].clone();
+        let error = next(&mut session)["error"].clone();
         assert_eq!(
             (error["kind"].as_str(), error["message"].as_str()),
             (Some("InvalidInput"), Some("unknown queue: \"nope\""))
@@ -261,13 +267,13 @@ mod tests {
     #[test]
     fn a_lost_answer_is_repeated_with_the_same_id() {
         let mut session = session("publish", json!({"destination": "https://example.com/"}));
-        let first = session.next_json();
+        let first = next(&mut session);
         session.fail("connection reset", true, 1.0);
-        assert_eq!(session.next_json(), json!({"wait": 250.0}));
-        assert_eq!(session.next_json(), first);
+        assert_eq!(next(&mut session), json!({"wait": 250}));
+        assert_eq!(next(&mut session), first);
         session.respond(202, [], r#"{"messageId":"m1","queue":"default"}"#, 0, 0.5);
         assert_eq!(
-            session.next_json(),
+            next(&mut session),
             json!({"done": {"messageId": "m1", "queue": "default", "deduplicated": true}})
         );
     }
@@ -275,7 +281,7 @@ mod tests {
     #[test]
     fn retry_after_is_honoured_twice_then_the_answer_counts() {
         let mut session = session("messages.get", json!({"id": "m/1"}));
-        assert_eq!(session.next_json()["send"]["url"], "http://127.0.0.1:7460/v2/messages/m%2F1");
+        assert_eq!(next(&mut session)["send"]["url"], "http://127.0.0.1:7460/v2/messages/m%2F1");
         for _ in 0..2 {
             session.respond(
                 503,
@@ -284,11 +290,11 @@ mod tests {
                 1_795_996_800_000,
                 0.0,
             );
-            assert_eq!(session.next_json(), json!({"wait": 2000.0}));
-            session.next_json();
+            assert_eq!(next(&mut session), json!({"wait": 2000}));
+            next(&mut session);
         }
         session.respond(404, [], r#"{"error":"no such message"}"#, 0, 0.0);
-        let error = session.next_json()["error"].clone();
+        let error = next(&mut session)["error"].clone();
         assert_eq!(
             (error["kind"].as_str(), error["code"].as_str(), error["attempts"].as_u64()),
             (Some("NotFound"), Some("not_found"), Some(3))
@@ -299,13 +305,13 @@ mod tests {
     fn attempts_are_counted_out() {
         let mut session = session("messages.get", json!({"id": "m1"}));
         for attempt in 1..=4 {
-            session.next_json();
+            next(&mut session);
             session.fail("connection refused", false, 0.0);
             if attempt < 4 {
-                assert_eq!(session.next_json(), json!({"wait": 0.0}));
+                assert_eq!(next(&mut session), json!({"wait": 0}));
             }
         }
-        let error = session.next_json()["error"].clone();
+        let error = next(&mut session)["error"].clone();
         assert_eq!(
             (error["kind"].as_str(), error["attempts"].as_u64(), error["mayHaveBeenSent"].as_bool()),
             (Some("Transport"), Some(4), Some(false))
@@ -315,37 +321,37 @@ mod tests {
     #[test]
     fn an_unsafe_call_is_not_repeated_when_it_may_have_arrived() {
         let mut session = session("messages.retry", json!({"id": "m1"}));
-        session.next_json();
+        next(&mut session);
         session.fail("connection reset", true, 0.0);
-        let error = session.next_json()["error"].clone();
+        let error = next(&mut session)["error"].clone();
         assert_eq!((error["attempts"].as_u64(), error["mayHaveBeenSent"].as_bool()), (Some(1), Some(true)));
     }
 
     #[test]
     fn a_wait_of_more_than_a_minute_is_reported_instead_of_slept() {
         let mut session = session("messages.get", json!({"id": "m1"}));
-        session.next_json();
+        next(&mut session);
         session.respond(429, [("retry-after", "61")], r#"{"error":"slow down"}"#, 1_795_996_800_000, 0.0);
-        let error = session.next_json()["error"].clone();
+        let error = next(&mut session)["error"].clone();
         assert_eq!((error["kind"].as_str(), error["retryAfter"].as_f64()), (Some("Throttled"), Some(61.0)));
     }
 
     #[test]
     fn a_cancel_whose_answer_was_lost_reads_its_own_success() {
         let mut session = session("messages.cancel", json!({"id": "m1"}));
-        session.next_json();
+        next(&mut session);
         session.fail("connection reset", true, 0.0);
-        session.next_json();
-        session.next_json();
+        next(&mut session);
+        next(&mut session);
         session.respond(409, [], r#"{"error":"already cancelled","state":"cancelled"}"#, 0, 0.0);
-        assert_eq!(session.next_json(), json!({"done": null}));
+        assert_eq!(next(&mut session), json!({"done": null}));
     }
 
     #[test]
     fn options_are_refused_in_the_languages_spelling() {
         let refuse = |options: Value, spelling| {
             let error = Call::from_json("publish", options, spelling).expect_err("illegal");
-            error_to_json(&error, spelling)
+            value(&error_to_json(&error, spelling))
         };
         let error = refuse(json!({"destination": "http://h/", "retryDelay": 7}), Spelling::Camel);
         assert_eq!(
@@ -373,7 +379,7 @@ mod tests {
         )
         .expect("grammar");
         let mut session = Session::new(&config(), call, Spelling::Camel, [1; 32], 0);
-        let error = session.next_json()["error"].clone();
+        let error = next(&mut session)["error"].clone();
         assert_eq!(
             (error["option"].as_str(), error["message"].as_str()),
             (Some("retryDelay"), Some("retryDelay must be at most 1d, got \"2d\""))
@@ -387,7 +393,7 @@ mod tests {
             json!({"entries": [{"destination": "http://h/"}, {"destination": "http://h/", "retries": -1}]}),
             Spelling::Snake,
         );
-        let error = error_to_json(&call.expect_err("illegal"), Spelling::Snake);
+        let error = value(&error_to_json(&call.expect_err("illegal"), Spelling::Snake));
         assert_eq!(
             (error["index"].as_u64(), error["message"].as_str()),
             (Some(1), Some("entry 1: retries must be between 0 and 100"))

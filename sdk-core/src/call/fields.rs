@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-
 use crate::destination::Destination;
 use crate::duration;
 use crate::ids::Name;
 use crate::input::InvalidInput;
+use crate::json::{Json, number};
 
 /// How a language spells the names of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +41,7 @@ impl Spelling {
 /// The options of one call, taken one by one; what is left over is unknown.
 #[derive(Debug)]
 pub struct Fields {
-    map: Map<String, Value>,
+    members: Vec<(String, Json)>,
     spelling: Spelling,
 }
 
@@ -51,9 +50,9 @@ impl Fields {
     ///
     /// # Errors
     /// [`InvalidInput`] where the value is no object.
-    pub fn new(what: &str, value: Value, spelling: Spelling) -> Result<Self, InvalidInput> {
-        match value {
-            Value::Object(map) => Ok(Self { map, spelling }),
+    pub fn new(what: &str, value: impl Into<Json>, spelling: Spelling) -> Result<Self, InvalidInput> {
+        match value.into() {
+            Json::Object(members) => Ok(Self { members, spelling }),
             other => Err(wrong_type(&spelling.of(what), "an object of options", &other)),
         }
     }
@@ -69,8 +68,11 @@ impl Fields {
     }
 
     /// The value of an option; `null` is not given.
-    pub fn take(&mut self, option: &str) -> Option<Value> {
-        self.map.remove(&self.spelling.of(option)).filter(|value| !value.is_null())
+    pub fn take(&mut self, option: &str) -> Option<Json> {
+        let name = self.spelling.of(option);
+        let at = self.members.iter().rposition(|(known, _)| *known == name)?;
+        let (_, value) = self.members.remove(at);
+        (value != Json::Null).then_some(value)
     }
 
     fn required<T>(&self, option: &str, value: Option<T>) -> Result<T, InvalidInput> {
@@ -85,7 +87,7 @@ impl Fields {
     pub fn text(&mut self, option: &str) -> Result<Option<String>, InvalidInput> {
         match self.take(option) {
             None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
+            Some(Json::Text(text)) => Ok(Some(text)),
             Some(other) => Err(wrong_type(&self.name(option), "text", &other)),
         }
     }
@@ -106,7 +108,7 @@ impl Fields {
     pub fn flag(&mut self, option: &str) -> Result<Option<bool>, InvalidInput> {
         match self.take(option) {
             None => Ok(None),
-            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(Json::Flag(flag)) => Ok(Some(flag)),
             Some(other) => Err(wrong_type(&self.name(option), "true or false", &other)),
         }
     }
@@ -118,7 +120,7 @@ impl Fields {
     pub fn integer(&mut self, option: &str) -> Result<Option<i64>, InvalidInput> {
         self.take(option)
             .map(|value| {
-                whole(&value).ok_or_else(|| wrong_type(&self.name(option), "a whole number", &value))
+                value.whole().ok_or_else(|| wrong_type(&self.name(option), "a whole number", &value))
             })
             .transpose()
     }
@@ -174,10 +176,10 @@ impl Fields {
     ///
     /// # Errors
     /// [`InvalidInput`] for another type.
-    pub fn list(&mut self, option: &str) -> Result<Vec<Value>, InvalidInput> {
+    pub fn list(&mut self, option: &str) -> Result<Vec<Json>, InvalidInput> {
         match self.take(option) {
             None => Ok(Vec::new()),
-            Some(Value::Array(list)) => Ok(list),
+            Some(Json::List(list)) => Ok(list),
             Some(other) => Err(wrong_type(&self.name(option), "a list", &other)),
         }
     }
@@ -189,7 +191,7 @@ impl Fields {
     pub fn texts(&mut self, option: &str) -> Result<Vec<String>, InvalidInput> {
         let name = self.name(option);
         let text = |value| match value {
-            Value::String(text) => Ok(text),
+            Json::Text(text) => Ok(text),
             other => Err(wrong_type(&name, "a list of texts", &other)),
         };
         self.list(option)?.into_iter().map(text).collect()
@@ -201,18 +203,21 @@ impl Fields {
     /// [`InvalidInput`] for another shape.
     pub fn pairs(&mut self, option: &str) -> Result<Vec<(String, String)>, InvalidInput> {
         let name = self.name(option);
-        let refuse = |value: &Value| wrong_type(&name, "header names with text values", value);
-        let pair = |value: Value| match value.as_array().map(Vec::as_slice) {
-            Some([Value::String(name), Value::String(value)]) => Ok((name.clone(), value.clone())),
+        let refuse = |value: &Json| wrong_type(&name, "header names with text values", value);
+        let pair = |value: Json| match &value {
+            Json::List(pair) => match pair.as_slice() {
+                [Json::Text(name), Json::Text(value)] => Ok((name.clone(), value.clone())),
+                _ => Err(refuse(&value)),
+            },
             _ => Err(refuse(&value)),
         };
         match self.take(option) {
             None => Ok(Vec::new()),
-            Some(Value::Array(list)) => list.into_iter().map(pair).collect(),
-            Some(Value::Object(map)) => map
+            Some(Json::List(list)) => list.into_iter().map(pair).collect(),
+            Some(Json::Object(map)) => map
                 .into_iter()
                 .map(|(name, value)| match value {
-                    Value::String(value) => Ok((name, value)),
+                    Json::Text(value) => Ok((name, value)),
                     other => Err(refuse(&other)),
                 })
                 .collect(),
@@ -225,53 +230,34 @@ impl Fields {
     /// # Errors
     /// [`InvalidInput`] naming an option that nobody took: a typo must not pass silently.
     pub fn finish(self) -> Result<(), InvalidInput> {
-        match self.map.keys().next() {
+        match self.members.first() {
             None => Ok(()),
-            Some(name) => Err(InvalidInput::new(name, format!("{name} is not an option of this call"))),
+            Some((name, _)) => Err(InvalidInput::new(name, format!("{name} is not an option of this call"))),
         }
     }
 }
 
 /// An option of the wrong type; the value is shown only by its kind, because it may hold anything.
-pub(super) fn wrong_type(option: &str, wanted: &str, got: &Value) -> InvalidInput {
-    InvalidInput::new(option, format!("{option} must be {wanted}, got {}", kind_of(got)))
+pub(super) fn wrong_type(option: &str, wanted: &str, got: &Json) -> InvalidInput {
+    InvalidInput::new(option, [option, " must be ", wanted, ", got ", got.kind()].concat())
 }
 
-pub(super) fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
+/// A number where a duration belongs: its unit cannot be told.
+pub(super) fn bare_number(option: &str, written: &str) -> InvalidInput {
+    let rest = ", or a duration of the language's own type; a bare number has no unit";
+    InvalidInput::new(option, [option, " ", duration::RULE, rest].concat()).with_value(written)
 }
 
-fn whole(value: &Value) -> Option<i64> {
-    /// Beyond 2⁵³ a float no longer tells whole numbers apart.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    let from_float = || {
-        let number = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT)?;
-        format!("{number:.0}").parse().ok()
-    };
-    value.as_i64().or_else(from_float)
-}
-
-fn read_duration(option: &str, value: &Value) -> Result<Duration, InvalidInput> {
-    let milliseconds = value.get("milliseconds").and_then(Value::as_f64);
-    match (value, milliseconds) {
-        (Value::String(text), _) => duration::parse(option, text),
-        (Value::Object(_), Some(ms)) => Duration::try_from_secs_f64(ms / 1_000.0).map_err(|_| {
-            InvalidInput::with_rule(option, "must be a duration above zero", &format!("{ms} ms"))
-        }),
-        (Value::Number(_), _) => {
-            let message = format!(
-                "{option} {}, or a duration of the language's own type; a bare number has no unit",
-                duration::RULE
-            );
-            Err(InvalidInput::new(option, message).with_value(&value.to_string()))
+fn read_duration(option: &str, value: &Json) -> Result<Duration, InvalidInput> {
+    match (value, value.milliseconds()) {
+        (Json::Text(text), _) => duration::parse(option, text),
+        (_, Some(written)) => {
+            u64::try_from(number::scaled(written, 6).0).map(Duration::from_nanos).map_err(|_| {
+                let shown = written.strip_suffix(".0").unwrap_or(written);
+                InvalidInput::with_rule(option, "must be a duration above zero", &[shown, " ms"].concat())
+            })
         }
+        (Json::Number(written), _) => Err(bare_number(option, written)),
         (other, _) => Err(wrong_type(option, "a duration", other)),
     }
 }
@@ -303,13 +289,5 @@ mod tests {
             fields.finish().expect_err("unknown").to_string(),
             "retires is not an option of this call"
         );
-    }
-
-    #[test]
-    fn whole_numbers_may_come_as_floats() {
-        assert_eq!(whole(&serde_json::json!(5.0)), Some(5));
-        assert_eq!(whole(&serde_json::json!(5.5)), None);
-        assert_eq!(whole(&serde_json::json!(1e300)), None);
-        assert_eq!(whole(&serde_json::json!("5")), None);
     }
 }

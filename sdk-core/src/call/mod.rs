@@ -1,5 +1,5 @@
-//! Every call behind one door, for bindings: a closed enum of calls read from JSON, a closed enum of
-//! answers written as JSON, and the exchange between them.
+//! Every call behind one door, for bindings: a closed enum of calls read from JSON, their answers as JSON, and the
+//! exchange between them.
 //!
 //! A binding converts its language's arguments to JSON, drives the exchange, and converts the answer
 //! back. Option names in the JSON, and so in errors, are spelled in the language's case ([`Spelling`]).
@@ -11,9 +11,6 @@ mod receiver;
 mod schedules;
 mod timers;
 
-use bytes::Bytes;
-use http::{Request, Response};
-
 pub use bridge::{ClientConfig, Session, error_to_json};
 pub use fields::{Fields, Spelling};
 pub use receiver::{ReceiverOptions, body_value, moment, outcome_to_text, refusal_to_text, signature_value};
@@ -21,26 +18,24 @@ pub use receiver::{ReceiverOptions, body_value, moment, outcome_to_text, refusal
 use crate::batch::Batch;
 use crate::error::Error;
 use crate::group::{ChangeEndpoints, DeleteGroup, GetGroup, ListGroups, PublishToGroup};
+use crate::json::Json;
 use crate::log::{Ack, Configure, Find, Pop, Push};
 use crate::message::{CancelMessage, GetMessage, ListEvents, RetryMessage};
 use crate::mint::Mint;
-use crate::operation::{Circumstances, Endpoint, Operation, Parsed};
+use crate::operation::{Circumstances, Endpoint, Operation};
 use crate::publish::Publish;
 use crate::queue::{DeleteQueue, GetQueue, ListQueues, PutQueue};
 use crate::retry::Idempotence;
 use crate::schedule::{DeleteSchedule, GetSchedule, ListSchedules, PutSchedule, RunSchedule};
 use crate::timer::{Cancel, List, Peek, Reschedule, Schedule, Settle, TimerBatch};
+use crate::wire::{Request, Response};
 
-/// Declares [`Call`] and [`Answer`]: one variant per operation, with the name it has in JSON.
+/// Declares [`Call`]: one variant per operation, with the name it has in JSON.
 macro_rules! calls {
     ( $( $(#[$meta:meta])* $variant:ident($operation:ty) => $name:literal, )+ ) => {
         /// One call of the API, whichever.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Call { $( $(#[$meta])* $variant($operation), )+ }
-
-        /// What a call answers, whichever it was.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Answer { $( $(#[$meta])* $variant(<$operation as Operation>::Output), )+ }
 
         /// The name of each call in JSON.
         pub const CALL_NAMES: &[&str] = &[$($name,)+];
@@ -53,7 +48,7 @@ macro_rules! calls {
         }
 
         impl Operation for Call {
-            type Output = Answer;
+            type Output = Json;
 
             fn idempotence(&self) -> Idempotence {
                 match self { $(Self::$variant(operation) => operation.idempotence(),)+ }
@@ -63,17 +58,17 @@ macro_rules! calls {
                 match self { $(Self::$variant(operation) => operation.prepare(mint),)+ }
             }
 
-            fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+            fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
                 match self { $(Self::$variant(operation) => operation.request(endpoint),)+ }
             }
 
-            fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-                match self {
-                    $(Self::$variant(operation) => Ok(match operation.parse(response, circumstances)? {
-                        Parsed::Done(output) => Parsed::Done(Answer::$variant(output)),
-                        Parsed::Next(next) => Parsed::Next(Box::new(Self::$variant(*next))),
-                    }),)+
-                }
+            fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+                match self { $(Self::$variant(operation) => operation.answer(response, circumstances),)+ }
+            }
+
+            /// The wire's shapes (camelCase); `null` where there is nothing to say.
+            fn output(answer: Json) -> Result<Json, Error> {
+                Ok(answer)
             }
         }
 
@@ -148,48 +143,4 @@ calls! {
     Push(Push) => "log.push",
     /// Sets the options of a queue of the log.
     Configure(Configure) => "log.configure",
-}
-
-impl Answer {
-    /// The answer as JSON, in the wire's shapes (camelCase); `null` where there is nothing to say.
-    ///
-    /// # Errors
-    /// A protocol error where a value has no JSON form; none of the contract's has that.
-    pub fn to_json(&self) -> Result<serde_json::Value, Error> {
-        let value = match self {
-            Self::Publish(published) => serde_json::to_value(published),
-            Self::PublishToGroup(copies) => serde_json::to_value(copies),
-            Self::Batch(results) => Ok(crate::batch::results_to_json(results)),
-            Self::GetMessage(message) => serde_json::to_value(message),
-            Self::ListEvents(events) => serde_json::to_value(events),
-            Self::ListGroups(groups) => serde_json::to_value(groups),
-            Self::GetGroup(group) | Self::ChangeEndpoints(group) => serde_json::to_value(group),
-            Self::ListQueues(queues) => serde_json::to_value(queues),
-            Self::PutQueue(queue) | Self::GetQueue(queue) => serde_json::to_value(queue),
-            Self::CancelMessage(())
-            | Self::RetryMessage(())
-            | Self::DeleteGroup(())
-            | Self::DeleteQueue(())
-            | Self::DeleteSchedule(()) => Ok(serde_json::Value::Null),
-            Self::PutSchedule(put) => serde_json::to_value(put),
-            Self::ListSchedules(schedules) => serde_json::to_value(schedules),
-            Self::GetSchedule(schedule) => serde_json::to_value(schedule),
-            Self::RunSchedule(run) => serde_json::to_value(run),
-            Self::Schedule(outcome) | Self::Reschedule(outcome) | Self::Cancel(outcome) => {
-                timers::outcome_to_json(outcome)
-            }
-            Self::TimerBatch(outcomes) => {
-                outcomes.iter().map(timers::outcome_to_json).collect::<Result<Vec<_>, _>>().map(Into::into)
-            }
-            Self::Peek(timer) => serde_json::to_value(timer),
-            Self::ListTimers(page) => serde_json::to_value(page),
-            Self::Settle(settled) => Ok(timers::settled_to_json(settled)),
-            Self::Find(messages) => serde_json::to_value(messages),
-            Self::Pop(popped) => serde_json::to_value(popped),
-            Self::Ack(result) => serde_json::to_value(result),
-            Self::Push(pushed) => serde_json::to_value(pushed),
-            Self::Configure(configured) => serde_json::to_value(configured),
-        };
-        value.map_err(|error| Error::protocol(format!("the answer cannot be written as JSON: {error}")))
-    }
 }

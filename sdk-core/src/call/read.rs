@@ -1,8 +1,6 @@
 //! Reads each call from JSON.
 
-use base64::Engine;
 use bytes::Bytes;
-use serde_json::Value;
 
 use super::fields::{Fields, Spelling, wrong_type};
 use super::{CALL_NAMES, Call};
@@ -13,6 +11,7 @@ use crate::error::Error;
 use crate::group::{ChangeEndpoints, DeleteGroup, EndpointChange, GetGroup, ListGroups, PublishToGroup};
 use crate::ids::MessageId;
 use crate::input::InvalidInput;
+use crate::json::Json;
 use crate::message::{CancelMessage, GetMessage, ListEvents, RetryMessage};
 use crate::publish::options::{check_retries, parse_method};
 use crate::publish::{Callback, Content, ForwardedHeaders, Publish, PublishOptions};
@@ -24,8 +23,8 @@ impl Call {
     /// # Errors
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) naming the option, for everything that the
     /// contract would refuse, and for options that the call does not have.
-    pub fn from_json(name: &str, options: Value, spelling: Spelling) -> Result<Self, Error> {
-        let mut fields = Fields::new("options", options, spelling)?;
+    pub fn from_json(name: &str, options: impl Into<Json>, spelling: Spelling) -> Result<Self, Error> {
+        let mut fields = Fields::new("options", options.into(), spelling)?;
         let call = read_call(name, &mut fields)?;
         fields.finish()?;
         Ok(call)
@@ -102,8 +101,8 @@ fn read_content(fields: &mut Fields) -> Result<Content, InvalidInput> {
 
 /// Bytes travel through JSON as base64; a binding wrote it, so a fault here is a fault of the binding.
 fn decode(encoded: &str) -> Result<Bytes, InvalidInput> {
-    let decoded = base64::engine::general_purpose::STANDARD.decode(encoded);
-    decoded.map(Bytes::from).map_err(|_| InvalidInput::new("body", "body must be bytes"))
+    let decoded = crate::timer::rules::decode_payload(encoded);
+    decoded.map(Bytes::from).ok_or_else(|| InvalidInput::new("body", "body must be bytes"))
 }
 
 fn read_publish_options(fields: &mut Fields) -> Result<PublishOptions, InvalidInput> {
@@ -132,8 +131,8 @@ fn read_callback(fields: &mut Fields, option: &str) -> Result<Option<Callback>, 
     let name = fields.name(option);
     match fields.take(option) {
         None => Ok(None),
-        Some(Value::String(url)) => Callback::to(&name, &url).map(Some),
-        Some(value @ Value::Object(_)) => {
+        Some(Json::Text(url)) => Callback::to(&name, &url).map(Some),
+        Some(value @ Json::Object(_)) => {
             let mut inner = Fields::new(option, value, fields.spelling())?;
             let url = inner.required_text("url")?;
             let callback = Callback {
@@ -161,7 +160,7 @@ fn read_batch(fields: &mut Fields) -> Result<Batch, Error> {
     Ok(Batch { entries })
 }
 
-fn read_entry(value: Value, spelling: Spelling) -> Result<Publish, Error> {
+fn read_entry(value: Json, spelling: Spelling) -> Result<Publish, Error> {
     let mut fields = Fields::new("entry", value, spelling)?;
     let publish = read_publish(&mut fields)?;
     fields.finish()?;

@@ -164,20 +164,8 @@ fn push_member(text: &mut String, name: &str, value: Option<&str>) {
         text.push_str("null,");
         return;
     };
-    text.push('"');
-    for letter in value.chars() {
-        match letter {
-            '"' | '\\' => {
-                text.push('\\');
-                text.push(letter);
-            }
-            control if control < ' ' => {
-                let _ = write!(text, "\\u{:04x}", u32::from(control));
-            }
-            plain => text.push(plain),
-        }
-    }
-    text.push_str("\",");
+    crate::json::push_text(text, value);
+    text.push(',');
 }
 
 /// No number of a verified delivery is negative or longer than its column.
@@ -257,7 +245,8 @@ mod tests {
             crate::signature::Delivery { signature: signature_value(2, ""), body: b"".into(), url: None };
         for at in [1_700_000_000, -1] {
             let error = receiver.verify(&delivery, at).expect_err("refused");
-            let general = super::super::error_to_json(&error, Spelling::Camel);
+            let general = super::super::error_to_json(&error, Spelling::Camel).to_string();
+            let general: Value = serde_json::from_str(&general).expect("json");
             let brief: Value = serde_json::from_str(&refusal_to_text(&error, Spelling::Camel)).expect("json");
             for (name, value) in brief.as_object().expect("object") {
                 assert_eq!(&general[name], value, "{name}");

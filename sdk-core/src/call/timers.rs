@@ -1,20 +1,19 @@
-//! Reads the calls of timers and the log from JSON, and writes their answers.
+//! Reads the calls of timers and the log from JSON.
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::{Value, json};
 
 use super::Call;
-use super::fields::{Fields, Spelling, wrong_type};
+use super::fields::{Fields, Spelling, bare_number, wrong_type};
 use crate::duration;
 use crate::error::Error;
 use crate::input::InvalidInput;
 use crate::instant::Instant;
+use crate::json::Json;
 use crate::log::{Ack, AckStatus, Configure, Find, Pop, Push, PushItem};
 use crate::timer::{
-    BatchOperation, Cancel, Delay, List, NewTimer, Peek, Reschedule, Schedule, Settle, Settled, TimerBatch,
-    TimerOutcome, rules,
+    BatchOperation, Cancel, Delay, List, NewTimer, Peek, Reschedule, Schedule, Settle, TimerBatch, rules,
 };
 
 /// Reads a call of timers or the log; `None` where the name is of neither.
@@ -105,19 +104,13 @@ fn read_delay(fields: &mut Fields) -> Result<Delay, InvalidInput> {
     let name = fields.name("delay");
     let value =
         fields.take("delay").ok_or_else(|| InvalidInput::new(name.clone(), format!("{name} is missing")))?;
-    if let Some(delay) = value.get("milliseconds").and_then(Value::as_f64).and_then(Delay::from_millis_f64) {
-        return Ok(delay);
+    if let Some(written) = value.milliseconds() {
+        return Ok(Delay::from_written_millis(written));
     }
     match &value {
-        Value::String(text) if text == "0" => Ok(Delay::from_millis(0)),
-        Value::String(text) => duration::parse(&name, text).map(Delay::from),
-        Value::Number(_) => {
-            let message = format!(
-                "{name} {}, or a duration of the language's own type; a bare number has no unit",
-                duration::RULE
-            );
-            Err(InvalidInput::new(name, message).with_value(&value.to_string()))
-        }
+        Json::Text(text) if text == "0" => Ok(Delay::from_millis(0)),
+        Json::Text(text) => duration::parse(&name, text).map(Delay::from),
+        Json::Number(written) => Err(bare_number(&name, written)),
         other => Err(wrong_type(&name, "a duration", other)),
     }
 }
@@ -127,13 +120,11 @@ fn read_since(fields: &mut Fields) -> Result<Option<Instant>, InvalidInput> {
     let name = fields.name("since");
     match fields.take("since") {
         None => Ok(None),
-        Some(Value::String(text)) => Instant::parse(&name, &text).map(Some),
-        Some(value) => {
-            match value.get("milliseconds").and_then(Value::as_f64).and_then(Delay::from_millis_f64) {
-                Some(since) => Ok(Some(Instant::from_micros(since.micros()))),
-                None => Err(wrong_type(&name, "an instant", &value)),
-            }
-        }
+        Some(Json::Text(text)) => Instant::parse(&name, &text).map(Some),
+        Some(value) => match value.milliseconds() {
+            Some(written) => Ok(Some(Instant::from_micros(Delay::from_written_millis(written).micros()))),
+            None => Err(wrong_type(&name, "an instant", &value)),
+        },
     }
 }
 
@@ -164,9 +155,9 @@ fn read_batch(fields: &mut Fields) -> Result<TimerBatch, Error> {
     Ok(if fields.flag("allow_cancel")?.unwrap_or(false) { batch.allow_cancel() } else { batch })
 }
 
-fn read_operation(value: Value, spelling: Spelling) -> Result<BatchOperation, InvalidInput> {
-    if let Some(field) =
-        value.as_object().and_then(|map| map.keys().find(|field| rules::is_server_owned(field)))
+fn read_operation(value: Json, spelling: Spelling) -> Result<BatchOperation, InvalidInput> {
+    if let Json::Object(members) = &value
+        && let Some((field, _)) = members.iter().find(|(field, _)| rules::is_server_owned(field))
     {
         return Err(InvalidInput::new(field, format!("{field} is set by the server and cannot be given")));
     }
@@ -208,7 +199,7 @@ fn read_push(fields: &mut Fields) -> Result<Push, InvalidInput> {
     Ok(Push { items })
 }
 
-fn read_item(value: Value, spelling: Spelling) -> Result<PushItem, InvalidInput> {
+fn read_item(value: Json, spelling: Spelling) -> Result<PushItem, InvalidInput> {
     let mut fields = Fields::new("item", value, spelling)?;
     let item = PushItem {
         queue: fields.required_text("queue")?,
@@ -221,34 +212,18 @@ fn read_item(value: Value, spelling: Spelling) -> Result<PushItem, InvalidInput>
 }
 
 /// `payload`, or `json_text`: JSON already written. Neither is null.
-fn read_item_payload(fields: &mut Fields) -> Result<Value, InvalidInput> {
+fn read_item_payload(fields: &mut Fields) -> Result<Json, InvalidInput> {
     let Some(text) = fields.text("json_text")? else {
-        return Ok(fields.take("payload").unwrap_or(Value::Null));
+        return Ok(fields.take("payload").unwrap_or_default());
     };
-    let refused = |error| InvalidInput::new("payload", format!("payload must be JSON: {error}"));
-    serde_json::from_str(&text).map_err(refused)
-}
-
-/// The element of the wire; an absent timer also says whether its answer may be this call's own doing.
-pub(super) fn outcome_to_json(outcome: &TimerOutcome) -> Result<Value, serde_json::Error> {
-    let mut element = serde_json::to_value(outcome)?;
-    if let (TimerOutcome::Absent(absent), Some(fields)) = (outcome, element.as_object_mut()) {
-        fields.insert("afterLostAnswer".to_owned(), absent.after_lost_answer.into());
-    }
-    Ok(element)
-}
-
-/// `{"settled": "delivered", "message"}`, `{"settled": "pending", "timer"}` or `{"settled": "not_found", "since"}`.
-pub(super) fn settled_to_json(settled: &Settled) -> Value {
-    match settled {
-        Settled::Delivered(message) => json!({"settled": "delivered", "message": message}),
-        Settled::Pending(timer) => json!({"settled": "pending", "timer": timer}),
-        Settled::NotFound { since } => json!({"settled": "not_found", "since": since}),
-    }
+    Json::parse(&text).ok_or_else(|| InvalidInput::new("payload", "payload must be JSON"))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::bridge::tests::next;
     use super::super::{Session, bridge};
     use super::*;
 
@@ -270,7 +245,7 @@ mod tests {
         {
             let mut options = json!({"queue": "q", "key": "k", "delay": {"milliseconds": -1.5}});
             options.as_object_mut().expect("object").extend(payload.as_object().expect("object").clone());
-            let step = session("timers.schedule", options, Spelling::Snake).expect("legal").next_json();
+            let step = next(&mut session("timers.schedule", options, Spelling::Snake).expect("legal"));
             let operation = &body(&step)["operations"][0];
             assert_eq!(
                 (operation["payload"].as_str(), operation["delayMs"].as_f64()),
@@ -290,10 +265,10 @@ mod tests {
     fn an_absent_answer_says_whether_it_may_be_the_calls_own() {
         let options = json!({"queue": "q", "timerKey": "k", "txn": "t"});
         let mut session = session("timers.cancel", options, Spelling::Camel).expect("legal");
-        session.next_json();
+        next(&mut session);
         session.fail("reset", true, 0.0);
-        session.next_json();
-        session.next_json();
+        next(&mut session);
+        next(&mut session);
         session.respond(
             200,
             [],
@@ -302,7 +277,7 @@ mod tests {
             0.0,
         );
         let expected = json!({"ok": false, "status": "absent", "queue": "q", "timerKey": "k", "txn": "t", "afterLostAnswer": true});
-        assert_eq!(session.next_json()["done"], expected);
+        assert_eq!(next(&mut session)["done"], expected);
     }
 
     #[test]
@@ -311,7 +286,7 @@ mod tests {
             [json!({"queue": "q", "payload": {"n": 1}}), json!({"queue": "q", "jsonText": "{\"n\": 1}"})]
         {
             let step =
-                session("log.push", json!({"items": [item]}), Spelling::Camel).expect("legal").next_json();
+                next(&mut session("log.push", json!({"items": [item]}), Spelling::Camel).expect("legal"));
             let item = &body(&step)["items"][0];
             assert_eq!((&item["queue"], &item["payload"]), (&json!("q"), &json!({"n": 1})));
         }
@@ -341,10 +316,10 @@ mod tests {
             ("http://127.0.0.1:7460/api/v1/timers/q/k", r#"{"found":false,"queue":"q","timerKey":"k"}"#),
             (find, r#"{"messages":[]}"#),
         ] {
-            assert_eq!(session.next_json()["send"]["url"], url);
+            assert_eq!(next(&mut session)["send"]["url"], url);
             session.respond(200, [], answer, 0, 0.0);
         }
         let expected = json!({"settled": "not_found", "since": "2026-11-30T00:00:00.000000Z"});
-        assert_eq!(session.next_json()["done"], expected);
+        assert_eq!(next(&mut session)["done"], expected);
     }
 }

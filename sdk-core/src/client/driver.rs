@@ -2,18 +2,16 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
-use http::{Request, Response};
-
 use crate::call::ClientConfig;
 use crate::error::Error;
 use crate::exchange::{Exchange, Failure, Step};
 use crate::mint::Mint;
 use crate::operation::Operation;
+use crate::wire::{Request, Response};
 
 /// Makes one attempt.
 pub(super) trait Transport {
-    fn send(&self, request: Request<Bytes>) -> impl Future<Output = Result<Response<Bytes>, Failure>> + Send;
+    fn send(&self, request: Request) -> impl Future<Output = Result<Response, Failure>> + Send;
 }
 
 /// Makes the call, as often as that is right.

@@ -2,8 +2,6 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
@@ -15,23 +13,24 @@ use crate::call::{ClientConfig, Spelling};
 use crate::error::ErrorKind;
 use crate::exchange::Failure;
 use crate::retry::RetryPolicy;
+use crate::wire::{Request, Response};
 
 const TOKEN: &str = "chronq_not-a-real-token";
 
 /// Answers from a list, in memory, so that waits are virtual.
 struct Scripted {
-    answers: Mutex<VecDeque<Response<Bytes>>>,
-    requests: Mutex<Vec<Request<Bytes>>>,
+    answers: Mutex<VecDeque<Response>>,
+    requests: Mutex<Vec<Request>>,
 }
 
 impl Scripted {
-    fn new(answers: impl IntoIterator<Item = Response<Bytes>>) -> Self {
+    fn new(answers: impl IntoIterator<Item = Response>) -> Self {
         Self { answers: Mutex::new(answers.into_iter().collect()), requests: Mutex::default() }
     }
 }
 
 impl Transport for Scripted {
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Failure> {
+    async fn send(&self, request: Request) -> Result<Response, Failure> {
         self.requests.lock().unwrap().push(request);
         Ok(self.answers.lock().unwrap().pop_front().expect("an answer"))
     }
@@ -42,24 +41,24 @@ fn config() -> ClientConfig {
     ClientConfig::from_json(options, Spelling::Snake).expect("legal")
 }
 
-fn unavailable(retry_after: &str) -> Response<Bytes> {
-    let body = Bytes::from_static(br#"{"error":"the store is unavailable"}"#);
-    Response::builder().status(503).header("retry-after", retry_after).body(body).unwrap()
+fn unavailable(retry_after: &str) -> Response {
+    let headers = vec![("retry-after".to_owned(), retry_after.to_owned())];
+    Response { headers, ..Response::new(503, r#"{"error":"the store is unavailable"}"#) }
 }
 
 #[tokio::test(start_paused = true)]
 async fn retry_after_is_waited_out_and_then_the_answer_counts() {
-    let body = Bytes::from_static(br#"{"messageId":"m1","queue":"default","deduplicated":false}"#);
-    let transport = Scripted::new([unavailable("2"), unavailable("2"), Response::new(body)]);
+    let body = r#"{"messageId":"m1","queue":"default","deduplicated":false}"#;
+    let transport = Scripted::new([unavailable("2"), unavailable("2"), Response::new(200, body)]);
     let publish = Publish::to("https://example.com/", Content::text("hi")).unwrap();
     let began = Instant::now();
     let published = driver::run(publish, &config(), &transport).await.expect("the third answer");
     assert_eq!(published.message_id.as_str(), "m1");
     assert!((4_000..4_500).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
     let requests = transport.requests.lock().unwrap();
-    let ids: Vec<_> = requests.iter().map(|request| &request.headers()["chronq-deduplication-id"]).collect();
+    let ids: Vec<_> = requests.iter().map(|request| request.header("chronq-deduplication-id")).collect();
     assert_eq!(ids.len(), 3);
-    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    assert!(ids.iter().all(|id| id.is_some() && *id == ids[0]), "{ids:?}");
 }
 
 /// Reads one request: its head, and a body of the length that the head gives.
@@ -216,7 +215,7 @@ fn an_empty_id_is_refused_before_the_network() {
 fn no_secret_shows_in_debug() {
     let builder = || Client::builder().url("http://127.0.0.1:1").token(TOKEN).retry(RetryPolicy::off());
     let client = builder().build().unwrap();
-    let request = config().endpoint.request(http::Method::GET, "/", Bytes::new()).unwrap();
+    let request = config().endpoint.request(crate::contract::Method::Get, "/", bytes::Bytes::new());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let refused = runtime.block_on(client.queues().list()).expect_err("nobody listens");
     let illegal = builder().token(format!("{TOKEN}\n")).build().expect_err("a line end");

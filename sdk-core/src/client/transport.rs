@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response};
+use reqwest::header::HeaderValue;
 use reqwest::redirect::Policy;
 use rustls::{ClientConfig as TlsConfig, RootCertStore};
 
@@ -12,6 +11,7 @@ use super::driver::Transport;
 use crate::call::ClientConfig;
 use crate::error::Error;
 use crate::exchange::Failure;
+use crate::wire::{Request, Response};
 
 /// A server that takes longer to accept a connection is as good as down, and may be tried again.
 const MAX_CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -58,14 +58,22 @@ fn tls(is_needed: bool) -> Result<TlsConfig, Error> {
 }
 
 impl Transport for Pool {
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Failure> {
-        let request = reqwest::Request::try_from(request).map_err(failure)?;
-        let mut answer = self.0.execute(request).await.map_err(failure)?;
-        let mut response = Response::new(Bytes::new());
-        *response.status_mut() = answer.status();
-        *response.headers_mut() = std::mem::take(answer.headers_mut());
-        *response.body_mut() = answer.bytes().await.map_err(failure)?;
-        Ok(response)
+    async fn send(&self, request: Request) -> Result<Response, Failure> {
+        let mut sent = self.0.request(request.method.into(), request.url).body(request.body);
+        for (name, value) in &request.headers {
+            let mut value = HeaderValue::try_from(value).map_err(|error| Failure {
+                message: format!("the header {name} cannot be sent: {error}"),
+                may_have_been_sent: false,
+            })?;
+            value.set_sensitive(name == "authorization");
+            sent = sent.header(name, value);
+        }
+        let answer = sent.send().await.map_err(failure)?;
+        let status = answer.status().as_u16();
+        let text = |value: &HeaderValue| Some(value.to_str().ok()?.to_owned());
+        let headers = answer.headers().iter();
+        let headers = headers.filter_map(|(name, value)| Some((name.to_string(), text(value)?))).collect();
+        Ok(Response { status, headers, body: answer.bytes().await.map_err(failure)? })
     }
 }
 

@@ -48,6 +48,9 @@ macro_rules! closed_words {
             /// Every member, in the order of the contract.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
+            /// Their spellings on the wire, in the same order.
+            pub const WORDS: &'static [&'static str] = &[$($word,)+];
+
             /// The spelling on the wire.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
@@ -61,9 +64,10 @@ macro_rules! closed_words {
         impl std::str::FromStr for $name {
             type Err = $crate::contract::UnknownWord;
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or_else(|| {
-                    $crate::contract::UnknownWord::new($what, text, Self::ALL.iter().map(|word| word.as_str()))
-                })
+                match Self::WORDS.iter().position(|word| *word == text) {
+                    Some(at) => Ok(Self::ALL[at]),
+                    None => Err($crate::contract::UnknownWord::new($what, text, Self::WORDS)),
+                }
             }
         }
 
@@ -93,7 +97,7 @@ pub struct UnknownWord {
 }
 
 impl UnknownWord {
-    pub(crate) fn new(what: &'static str, got: &str, known: impl Iterator<Item = &'static str>) -> Self {
-        Self { what, known: known.collect::<Vec<_>>().join(", "), got: got.to_owned() }
+    pub(crate) fn new(what: &'static str, got: &str, known: &[&str]) -> Self {
+        Self { what, known: known.join(", "), got: got.to_owned() }
     }
 }

@@ -1,15 +1,17 @@
 //! Look a transaction id up in a queue's log.
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
 use serde::{Deserialize, Serialize};
 
-use crate::contract::paths;
+use crate::contract::{Method, paths};
 use crate::error::Error;
 use crate::instant::Instant;
-use crate::operation::{self, Circumstances, Endpoint, Operation, Parsed};
+use crate::json::Json;
+use crate::json::shape::{Shape, nullable, required};
+use crate::operation::{self, Circumstances, Endpoint, Operation, typed};
 use crate::retry::Idempotence;
 use crate::timer::rules;
+use crate::wire::{Request, Response};
 
 /// A frame in the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +37,20 @@ pub struct LogMessage {
     pub created_at: Instant,
 }
 
+pub(crate) static LOG_MESSAGE: Shape = Shape::Object(&[
+    required("id", Shape::Text),
+    required("transactionId", Shape::Text),
+    required("queue", Shape::Text),
+    required("partition", Shape::Text),
+    required("partitionId", Shape::Text),
+    required("offset", Shape::Integer),
+    required("data", Shape::Any),
+    nullable("producerSub", Shape::Text),
+    required("createdAt", Shape::Instant),
+]);
+
+static FOUND: Shape = Shape::Object(&[required("messages", Shape::List(&LOG_MESSAGE))]);
+
 /// The frames of a queue that carry a transaction id, oldest first. More than one means that the id
 /// was used again: nothing in the log prevents it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +70,7 @@ impl Operation for Find {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         check_queue(&self.queue)?;
         if !rules::is_txn(&self.txn) {
             let message = "txn must not be empty: without it every message would be found";
@@ -66,30 +82,43 @@ impl Operation for Find {
             ("transactionId", Some(self.txn.as_str())),
             ("from", since.as_deref()),
         ];
-        endpoint.request(Method::GET, &operation::with_query(paths::LOG_MESSAGES, &query), Bytes::new())
+        Ok(endpoint.request(Method::Get, &operation::with_query(paths::LOG_MESSAGES, &query), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        #[derive(Deserialize)]
-        struct Messages {
-            messages: Vec<LogMessage>,
-        }
-
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
         // A queue that does not exist yet holds nothing: the first fire creates it.
-        if response.status() == 404 {
-            return Ok(Parsed::Done(Vec::new()));
+        if response.status == 404 {
+            return Ok(Some(Vec::new().into()));
         }
-        if response.status() != 200 {
+        if response.status != 200 {
             return Err(operation::refusal(response, circumstances));
         }
-        let Messages { messages } = operation::read_json("a search in the log", response)?;
+        let Json::Object(answer) = operation::read("a search in the log", &FOUND, response)? else {
+            return Ok(Some(Vec::new().into()));
+        };
         // A server that does not know the parameter answers with everything: never take another
         // message for the one that was looked for.
-        let found = messages.into_iter().filter(|message| message.transaction_id == self.txn);
-        Ok(Parsed::Done(found.collect()))
+        let lists =
+            answer.into_iter().map(|(_, list)| if let Json::List(list) = list { list } else { Vec::new() });
+        let found = lists.flatten().filter(|message| message.text("transactionId") == Some(&self.txn));
+        Ok(Some(found.collect::<Vec<_>>().into()))
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
 pub(super) fn check_queue(queue: &str) -> Result<(), Error> {
     Ok(crate::timer::check_queue(queue)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_types_are_of_the_shapes() {
+        LOG_MESSAGE.holds::<LogMessage>();
+    }
 }

@@ -1,17 +1,18 @@
 //! Configure a queue of the log, and append to it.
 
-use bytes::Bytes;
-use http::{Method, Request, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::contract::paths;
+use crate::contract::{Method, paths};
 use crate::error::Error;
 use crate::input::InvalidInput;
+use crate::json::Json;
+use crate::json::shape::{COUNT, Shape, required};
 use crate::mint::Mint;
-use crate::operation::{self, Circumstances, Endpoint, Operation, Parsed};
+use crate::operation::{self, Circumstances, Endpoint, Operation, typed};
 use crate::retry::Idempotence;
 use crate::timer::rules;
+use crate::wire::{Request, Response};
 
 use super::find::check_queue;
 
@@ -41,6 +42,12 @@ pub struct Configured {
     pub options: Value,
 }
 
+static CONFIGURED: Shape = Shape::Object(&[
+    required("configured", Shape::Flag),
+    required("queue", Shape::Text),
+    required("options", Shape::Any),
+]);
+
 impl Operation for Configure {
     type Output = Configured;
 
@@ -48,53 +55,53 @@ impl Operation for Configure {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Options {
-            #[serde(skip_serializing_if = "Option::is_none")]
-            encryption_enabled: Option<bool>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            retention_seconds: Option<u64>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            lease_time: Option<u64>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            retry_limit: Option<u32>,
-        }
-
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         check_queue(&self.queue)?;
-        let options = Options {
-            encryption_enabled: self.encryption_enabled,
-            retention_seconds: self.retention_seconds,
-            lease_time: self.lease_seconds,
-            retry_limit: self.retry_limit,
-        };
-        let body = serde_json::json!({"queue": self.queue, "options": serde_json::to_value(options).unwrap_or_default()});
-        endpoint.json_request(Method::POST, paths::LOG_CONFIGURE, &body)
+        let options = Json::object_of_given([
+            ("encryptionEnabled", self.encryption_enabled.into()),
+            ("retentionSeconds", self.retention_seconds.into()),
+            ("leaseTime", self.lease_seconds.into()),
+            ("retryLimit", self.retry_limit.into()),
+        ]);
+        let body = Json::object([("queue", self.queue.as_str().into()), ("options", options)]);
+        Ok(endpoint.json_request(Method::Post, paths::LOG_CONFIGURE, &body))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        if !response.status().is_success() {
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        if !(200..300).contains(&response.status) {
             return Err(operation::refusal(response, circumstances));
         }
-        operation::read_json("a queue's configuration", response).map(Parsed::Done)
+        operation::read("a queue's configuration", &CONFIGURED, response).map(Some)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
 /// One message to append.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PushItem {
     /// The queue.
     pub queue: String,
     /// The partition; `Default` where none is given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<String>,
-    /// What the message holds.
-    pub payload: Value,
+    /// What the message holds: `serde_json::json!(…).into()`.
+    pub payload: Json,
     /// Minted where none is given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<String>,
+}
+
+impl PushItem {
+    fn to_json(&self) -> Json {
+        let mut item = Json::object_of_given([
+            ("queue", self.queue.as_str().into()),
+            ("partition", self.partition.as_deref().into()),
+            ("transactionId", self.transaction_id.as_deref().into()),
+        ]);
+        item.put("payload", self.payload.clone());
+        item
+    }
 }
 
 /// A message that was appended.
@@ -120,6 +127,14 @@ pub struct Push {
     pub items: Vec<PushItem>,
 }
 
+static PUSHED: Shape = Shape::Object(&[
+    required("index", COUNT),
+    required("message_id", Shape::Text),
+    required("transaction_id", Shape::Text),
+    required("queueName", Shape::Text),
+    required("status", Shape::Text),
+]);
+
 impl Operation for Push {
     type Output = Vec<Pushed>;
 
@@ -135,7 +150,7 @@ impl Operation for Push {
         }
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         if self.items.is_empty() {
             return Err(InvalidInput::new("items", "items must hold at least one message").into());
         }
@@ -146,13 +161,29 @@ impl Operation for Push {
                 return Err(error.at_index(index).into());
             }
         }
-        endpoint.json_request(Method::POST, paths::LOG_PUSH, &serde_json::json!({"items": self.items}))
+        let items = self.items.iter().map(PushItem::to_json).collect::<Vec<_>>();
+        Ok(endpoint.json_request(Method::Post, paths::LOG_PUSH, &Json::object([("items", items.into())])))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        if !response.status().is_success() {
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        if !(200..300).contains(&response.status) {
             return Err(operation::refusal(response, circumstances));
         }
-        operation::read_json("a push", response).map(Parsed::Done)
+        operation::read("a push", &Shape::List(&PUSHED), response).map(Some)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_types_are_of_the_shapes() {
+        CONFIGURED.holds::<Configured>();
+        PUSHED.holds::<Pushed>();
     }
 }

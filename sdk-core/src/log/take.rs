@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
 use serde::{Deserialize, Serialize};
 
-use crate::contract::paths;
+use crate::contract::{Method, paths};
 use crate::error::Error;
 use crate::ids::escape_segment;
 use crate::input::InvalidInput;
 use crate::instant::Instant;
-use crate::operation::{self, Circumstances, Endpoint, Operation, Parsed};
+use crate::json::Json;
+use crate::json::shape::{COUNT, Shape, nullable, required};
+use crate::operation::{self, Circumstances, Endpoint, Operation, typed};
 use crate::retry::Idempotence;
 use crate::timer::rules;
+use crate::wire::{Request, Response};
 
 use super::find::check_queue;
 
@@ -79,6 +81,28 @@ pub struct PoppedMessage {
     pub consumer_group: Option<String>,
 }
 
+static POPPED: Shape = Shape::Object(&[
+    required("success", Shape::Flag),
+    required("queue", Shape::Text),
+    required("partition", Shape::Text),
+    required("partitionId", Shape::Text),
+    nullable("leaseId", Shape::Text),
+    nullable("consumerGroup", Shape::Text),
+    required("messages", Shape::List(&POPPED_MESSAGE)),
+]);
+
+static POPPED_MESSAGE: Shape = Shape::Object(&[
+    required("id", Shape::Text),
+    required("transactionId", Shape::Text),
+    required("data", Shape::Any),
+    nullable("producerSub", Shape::Text),
+    required("createdAt", Shape::Instant),
+    required("partitionId", Shape::Text),
+    required("partition", Shape::Text),
+    nullable("leaseId", Shape::Text),
+    nullable("consumerGroup", Shape::Text),
+]);
+
 impl Operation for Pop {
     type Output = Option<Popped>;
 
@@ -86,9 +110,9 @@ impl Operation for Pop {
         Idempotence::Unsafe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         check_queue(&self.queue)?;
-        let mut path = format!("{}/{}", paths::LOG_POP_QUEUE, escape_segment(&self.queue));
+        let mut path = [paths::LOG_POP_QUEUE, "/", &escape_segment(&self.queue)].concat();
         if let Some(partition) = &self.partition {
             if !rules::is_partition(partition) {
                 return Err(InvalidInput::with_rule("partition", "must be 1 to 255 bytes", partition).into());
@@ -97,7 +121,7 @@ impl Operation for Pop {
             path.push_str(&escape_segment(partition));
         }
         let batch = self.batch.map(|batch| batch.to_string());
-        let timeout = self.wait.map(|wait| wait.as_millis().to_string());
+        let timeout = self.wait.map(|wait| crate::duration::millis(wait).to_string());
         let query = [
             ("batch", batch.as_deref()),
             ("wait", self.wait.map(|_| "true")),
@@ -105,18 +129,23 @@ impl Operation for Pop {
             ("consumerGroup", self.consumer_group.as_deref()),
             ("autoAck", self.auto_ack.then_some("true")),
         ];
-        endpoint.request(Method::GET, &operation::with_query(&path, &query), Bytes::new())
+        Ok(endpoint.request(Method::Get, &operation::with_query(&path, &query), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        match response.status().as_u16() {
-            204 => Ok(Parsed::Done(None)),
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        match response.status {
+            204 => Ok(Some(Json::Null)),
             200 => {
-                let popped: Popped = operation::read_json("a pop", response)?;
-                Ok(Parsed::Done(Some(popped).filter(|popped| !popped.messages.is_empty())))
+                let popped = operation::read("a pop", &POPPED, response)?;
+                let is_empty = popped.get("messages") == Some(&Vec::new().into());
+                Ok(Some(if is_empty { Json::Null } else { popped }))
             }
             _ => Err(operation::refusal(response, circumstances)),
         }
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -135,23 +164,19 @@ crate::contract::closed_words! {
 }
 
 /// Settles one message under its lease.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ack {
     /// The message's transaction id.
     pub transaction_id: String,
     /// The partition's id.
     pub partition_id: String,
     /// The lease that the pop gave.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_id: Option<String>,
     /// What became of it.
     pub status: AckStatus,
     /// The consumer group of the pop.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub consumer_group: Option<String>,
     /// Why it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
@@ -183,6 +208,13 @@ pub struct AckResult {
     pub error: Option<String>,
 }
 
+static ACK_RESULT: Shape = Shape::Object(&[
+    required("index", COUNT),
+    required("transactionId", Shape::Text),
+    required("success", Shape::Flag),
+    nullable("error", Shape::Text),
+]);
+
 impl Operation for Ack {
     type Output = AckResult;
 
@@ -191,23 +223,47 @@ impl Operation for Ack {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         if self.transaction_id.is_empty() {
             return Err(InvalidInput::new("transaction_id", "transaction_id must not be empty").into());
         }
         if self.partition_id.is_empty() {
             return Err(InvalidInput::new("partition_id", "partition_id must not be empty").into());
         }
-        endpoint.json_request(Method::POST, paths::LOG_ACK, self)
+        let body = Json::object_of_given([
+            ("transactionId", self.transaction_id.as_str().into()),
+            ("partitionId", self.partition_id.as_str().into()),
+            ("leaseId", self.lease_id.as_deref().into()),
+            ("status", self.status.as_str().into()),
+            ("consumerGroup", self.consumer_group.as_deref().into()),
+            ("error", self.error.as_deref().into()),
+        ]);
+        Ok(endpoint.json_request(Method::Post, paths::LOG_ACK, &body))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        if response.status() != 200 {
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        if response.status != 200 {
             return Err(operation::refusal(response, circumstances));
         }
-        let results: Vec<AckResult> = operation::read_json("an ack", response)?;
-        let [result] = <[AckResult; 1]>::try_from(results)
+        let results = operation::read("an ack", &Shape::List(&ACK_RESULT), response)?;
+        let Json::List(results) = results else { return Ok(Some(Json::Null)) };
+        let [result] = <[Json; 1]>::try_from(results)
             .map_err(|_| Error::protocol("the answer to an ack must hold one result"))?;
-        Ok(Parsed::Done(result))
+        Ok(Some(result))
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_types_are_of_the_shapes() {
+        POPPED.holds::<Popped>();
+        ACK_RESULT.holds::<AckResult>();
     }
 }

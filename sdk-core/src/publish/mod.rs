@@ -8,21 +8,21 @@ mod headers;
 pub mod options;
 mod target;
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, Request, Response, StatusCode, header};
-
 pub use content::{Content, check_content_type, check_utf8, is_form};
 pub use headers::{ForwardedHeaders, HeaderPair};
 pub use options::{Callback, PublishOptions};
 pub use target::PublishTarget;
 
-use crate::contract::paths;
+use crate::contract::{Method, paths};
 use crate::destination::Destination;
 use crate::error::Error;
 use crate::ids::{MessageId, Name};
+use crate::json::Json;
+use crate::json::shape::{Shape, or, required};
 use crate::mint::Mint;
-use crate::operation::{Circumstances, Endpoint, Operation, Parsed, read_json, refusal};
+use crate::operation::{Circumstances, Endpoint, Operation, read_if, typed};
 use crate::retry::Idempotence;
+use crate::wire::{Headers, Request, Response};
 
 /// One message for one destination.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +48,12 @@ pub struct Published {
     #[serde(default)]
     pub deduplicated: bool,
 }
+
+pub(crate) static PUBLISHED: Shape = Shape::Object(&[
+    required("messageId", Shape::Text),
+    required("queue", Shape::Name),
+    or("deduplicated", Shape::Flag, "false"),
+]);
 
 impl Publish {
     /// A publish to `destination`, with the built-in or the queue's settings.
@@ -80,29 +86,29 @@ impl Operation for Publish {
         self.options.mint_deduplication_id(mint);
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         if self.is_sent_as_batch() {
             return self.as_batch().request(endpoint);
         }
-        let queue = self.options.queue.as_ref().map(|queue| format!("{queue}/")).unwrap_or_default();
-        let path = format!("{}{queue}{}", paths::PUBLISH, self.destination);
-        request(endpoint, &path, &self.content, &self.options.without_queue())
+        let (queue, slash) = self.options.queue.as_ref().map_or(("", ""), |queue| (queue.as_str(), "/"));
+        let path = [paths::PUBLISH, queue, slash, self.destination.as_str()].concat();
+        request(endpoint, &path, &self.content, self.options.to_headers_without_queue()?)
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
         if self.is_sent_as_batch() {
-            return crate::batch::parse_batch_of_one(response, circumstances).map(Parsed::Done);
+            return crate::batch::read_batch_of_one(response, circumstances).map(Some);
         }
-        parse_published(response, circumstances).map(Parsed::Done)
+        let mut answered = read_if(&[200, 202], "publish", &PUBLISHED, response, circumstances)?;
+        // The status says it, whatever the body does.
+        if let (Some(published), 202) = (&mut answered, response.status) {
+            published.replace("deduplicated", true);
+        }
+        Ok(answered)
     }
-}
 
-fn parse_published(response: &Response<Bytes>, circumstances: Circumstances) -> Result<Published, Error> {
-    match response.status() {
-        StatusCode::OK => read_json("publish", response),
-        StatusCode::ACCEPTED => read_json("publish", response)
-            .map(|published: Published| Published { deduplicated: true, ..published }),
-        _ => Err(refusal(response, circumstances)),
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -111,27 +117,31 @@ pub(crate) fn request(
     endpoint: &Endpoint,
     path: &str,
     content: &Content,
-    options: &PublishOptions,
-) -> Result<Request<Bytes>, Error> {
+    options: Headers,
+) -> Result<Request, Error> {
     let body = content.checked_body("body")?;
-    let mut request = endpoint.request(HttpMethod::POST, path, body)?;
-    let headers = request.headers_mut();
-    for (name, value) in options.to_headers()? {
-        append(headers, &name, &value)?;
-    }
+    let mut request = endpoint.request(Method::Post, path, body);
+    request.headers.extend(options);
     if let Some(content_type) = content.checked_content_type()? {
-        append(headers, header::CONTENT_TYPE.as_str(), content_type)?;
+        request.headers.push(("content-type".to_owned(), content_type.to_owned()));
     }
-    Ok(request)
+    // The names are proven where they come from. What HTTP libraries refuse in a value, they do not name.
+    let is_legal = |value: &str| value.bytes().all(|byte| byte == b'\t' || !byte.is_ascii_control());
+    match request.headers.iter().find(|(_, value)| !is_legal(value)) {
+        None => Ok(request),
+        Some((name, _)) => {
+            let rule = "must be legal HTTP headers: a value holds control characters";
+            Err(crate::InvalidInput::with_rule("headers", rule, name).into())
+        }
+    }
 }
 
-fn append(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), Error> {
-    let refuse = |what: &str| {
-        crate::InvalidInput::with_rule("headers", format!("must be legal HTTP headers: {what}"), name)
-    };
-    let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse("a name is no token"))?;
-    let value =
-        HeaderValue::from_bytes(value.as_bytes()).map_err(|_| refuse("a value holds control characters"))?;
-    headers.append(key, value);
-    Ok(())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_types_are_of_the_shapes() {
+        PUBLISHED.holds::<Published>();
+    }
 }

@@ -87,29 +87,34 @@ impl PublishOptions {
         }
     }
 
-    pub(crate) fn without_queue(&self) -> Self {
-        Self { queue: None, ..self.clone() }
-    }
-
     /// The option headers of these options; labels stand in one, separated by commas.
     ///
     /// # Errors
     /// [`InvalidInput`] naming the option, for everything that the server would refuse.
     pub fn to_headers(&self) -> Result<Vec<HeaderPair>, InvalidInput> {
+        let mut pairs = self.to_headers_without_queue()?;
+        pairs.extend(self.queue.as_ref().map(|queue| (headers::QUEUE.to_owned(), queue.to_string())));
+        Ok(pairs)
+    }
+
+    /// The same, where path or entry names the queue.
+    pub(crate) fn to_headers_without_queue(&self) -> Result<Vec<HeaderPair>, InvalidInput> {
         self.check()?;
         let mut pairs = Vec::new();
         let mut put = |name: &str, value: Option<String>| {
             pairs.extend(value.map(|value| (name.to_owned(), value)));
         };
-        put(headers::QUEUE, self.queue.as_ref().map(ToString::to_string));
-        put(headers::METHOD, self.method.map(|method| method.to_string()));
+        put(headers::METHOD, self.method.map(|method| method.as_str().to_owned()));
         put(headers::TIMEOUT, self.timeout.map(duration::format));
         put(headers::RETRIES, self.retries.map(|retries| retries.to_string()));
         put(headers::RETRY_DELAY, self.retry_delay.map(duration::format));
         put(headers::DELAY, self.delay.map(duration::format));
         put(headers::NOT_BEFORE, self.not_before.map(|seconds| seconds.max(0).to_string()));
         put(headers::DEDUPLICATION_ID, self.deduplication_id.clone());
-        put(headers::CONTENT_BASED_DEDUPLICATION, self.content_based_deduplication.map(|on| on.to_string()));
+        put(
+            headers::CONTENT_BASED_DEDUPLICATION,
+            self.content_based_deduplication.map(|on| if on { "true" } else { "false" }.to_owned()),
+        );
         put(headers::LABEL, (!self.labels.is_empty()).then(|| self.labels.join(",")));
         pairs.extend(prefixed(headers::FORWARD_PREFIX, &self.headers));
         if let Some(callback) = &self.callback {
@@ -213,12 +218,12 @@ const FAILURE_CALLBACK: CallbackNames = CallbackNames {
 };
 
 fn prefixed(prefix: &'static str, forwarded: &ForwardedHeaders) -> impl Iterator<Item = HeaderPair> {
-    forwarded.iter().map(move |(name, value)| (format!("{prefix}{name}"), value.to_owned()))
+    forwarded.iter().map(move |(name, value)| ([prefix, name].concat(), value.to_owned()))
 }
 
 fn callback_headers(pairs: &mut Vec<HeaderPair>, names: &CallbackNames, callback: &Callback) {
-    pairs.push((names.url.to_owned(), callback.url.to_string()));
-    pairs.extend(callback.method.map(|method| (names.method.to_owned(), method.to_string())));
+    pairs.push((names.url.to_owned(), callback.url.as_str().to_owned()));
+    pairs.extend(callback.method.map(|method| (names.method.to_owned(), method.as_str().to_owned())));
     pairs.extend(callback.timeout.map(|timeout| (names.timeout.to_owned(), duration::format(timeout))));
     pairs.extend(prefixed(names.forward, &callback.headers));
 }
@@ -345,8 +350,7 @@ impl HeaderReader {
 /// Reads a method in any case.
 pub(crate) fn parse_method(option: &str, text: &str) -> Result<Method, InvalidInput> {
     Method::from_any_case(text).ok_or_else(|| {
-        let known = Method::ALL.iter().map(|method| method.as_str()).collect::<Vec<_>>().join(", ");
-        InvalidInput::with_rule(option, format!("must be one of {known}"), text)
+        InvalidInput::with_rule(option, ["must be one of ", &Method::WORDS.join(", ")].concat(), text)
     })
 }
 
@@ -393,11 +397,15 @@ fn check_deduplication_id(option: &str, id: &str) -> Result<(), InvalidInput> {
         return Err(InvalidInput::with_rule(option, rule, id));
     }
     if id.bytes().any(|byte| byte.is_ascii_control()) {
-        return Err(InvalidInput::with_rule(
-            option,
-            "must not hold control characters",
-            &id.escape_debug().to_string(),
-        ));
+        let mut shown = String::with_capacity(id.len() + 8);
+        for letter in id.chars() {
+            if letter.is_ascii_control() {
+                shown.extend(letter.escape_default());
+            } else {
+                shown.push(letter);
+            }
+        }
+        return Err(InvalidInput::with_rule(option, "must not hold control characters", &shown));
     }
     Ok(())
 }

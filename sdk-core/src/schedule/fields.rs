@@ -7,8 +7,10 @@ use serde_json::{Map, Value};
 use super::Schedule;
 use crate::contract::Missed;
 use crate::destination::Destination;
+use crate::duration;
 use crate::ids::Name;
 use crate::input::InvalidInput;
+use crate::json::Json;
 use crate::publish::ForwardedHeaders;
 use crate::publish::options::parse_method;
 
@@ -86,24 +88,28 @@ impl Schedule {
     }
 
     /// The JSON form, every field written out; what is not set is null.
+    pub(super) fn to_json(&self) -> Json {
+        let headers = self.headers.iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+        Json::object([
+            ("name", self.name.as_str().into()),
+            ("cron", self.cron.as_str().into()),
+            ("url", self.url.as_str().into()),
+            ("method", self.method.as_str().into()),
+            ("headers", Json::Object(headers)),
+            ("body", self.body.as_str().into()),
+            ("timezone", self.timezone.as_str().into()),
+            ("missed", self.missed.as_str().into()),
+            ("timeoutMs", duration::millis(self.timeout).into()),
+            ("queue", self.queue.as_ref().map(Name::as_str).into()),
+            ("enabled", self.enabled.into()),
+            ("description", self.description.as_deref().into()),
+            ("failureCallback", self.failure_callback.as_ref().map(Destination::as_str).into()),
+        ])
+    }
+
+    /// The same, for what else writes JSON.
     pub fn to_value(&self) -> Value {
-        let headers: Map<String, Value> =
-            self.headers.iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
-        serde_json::json!({
-            "name": self.name,
-            "cron": self.cron,
-            "url": self.url,
-            "method": self.method,
-            "headers": headers,
-            "body": self.body,
-            "timezone": self.timezone,
-            "missed": self.missed,
-            "timeoutMs": u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
-            "queue": self.queue,
-            "enabled": self.enabled,
-            "description": self.description,
-            "failureCallback": self.failure_callback,
-        })
+        serde_json::from_str(&self.to_json().to_string()).unwrap_or_default()
     }
 }
 

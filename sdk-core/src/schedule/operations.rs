@@ -1,16 +1,18 @@
 //! The calls on schedules.
 
 use bytes::Bytes;
-use http::{Method as HttpMethod, Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use super::Schedule;
 use super::fields::FIELDS;
-use crate::contract::paths;
+use crate::contract::{Method, Missed, paths};
 use crate::error::Error;
 use crate::ids::{MessageId, Name, escape_segment};
-use crate::operation::{Circumstances, Endpoint, Operation, Parsed, deleted, ok_json, read_json, refusal};
+use crate::json::Json;
+use crate::json::shape::{Shape, nullable, or, required};
+use crate::operation::{Circumstances, Endpoint, Operation, deleted, read_if, read_ok, typed};
 use crate::retry::Idempotence;
+use crate::wire::{Request, Response};
 
 /// A schedule as the server knows it. Times are unix milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +78,29 @@ impl<'de> Deserialize<'de> for ScheduleInfo {
     }
 }
 
+/// What is left out stands at the defaults of [`Schedule::new`].
+static SCHEDULE: Shape = Shape::Object(&[
+    required("name", Shape::Name),
+    required("cron", Shape::Text),
+    required("url", Shape::Url),
+    or("method", Shape::Word(Method::WORDS), "\"POST\""),
+    or("headers", Shape::Texts, "{}"),
+    or("body", Shape::Text, "\"\""),
+    or("timezone", Shape::Text, "\"UTC\""),
+    or("missed", Shape::Word(Missed::WORDS), "\"skip\""),
+    or("timeoutMs", Shape::Count(u64::MAX), "30000"),
+    nullable("queue", Shape::Name),
+    or("enabled", Shape::Flag, "true"),
+    nullable("description", Shape::Text),
+    nullable("failureCallback", Shape::Url),
+    required("createdAt", Shape::Integer),
+    required("updatedAt", Shape::Integer),
+    nullable("nextRunAt", Shape::Integer),
+    nullable("lastRunAt", Shape::Integer),
+]);
+
+static RUN: Shape = Shape::Object(&[required("messageId", Shape::Text), required("queue", Shape::Name)]);
+
 /// Makes or changes a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutSchedule {
@@ -100,19 +125,22 @@ impl Operation for PutSchedule {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         self.schedule.check()?;
-        endpoint.json_request(HttpMethod::POST, paths::SCHEDULES, &self.schedule.to_value())
+        Ok(endpoint.json_request(Method::Post, paths::SCHEDULES, &self.schedule.to_json()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        let created = match response.status() {
-            StatusCode::CREATED => true,
-            StatusCode::OK => false,
-            _ => return Err(refusal(response, circumstances)),
-        };
-        let info = read_json("put schedule", response)?;
-        Ok(Parsed::Done(SchedulePut { created, info }))
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        let mut answered = read_if(&[200, 201], "put schedule", &SCHEDULE, response, circumstances)?;
+        if let Some(info) = &mut answered {
+            info.put("created", response.status == 201);
+        }
+        Ok(answered)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        let created = answer.get("created") == Some(&Json::Flag(true));
+        Ok(SchedulePut { created, info: typed(&answer)? })
     }
 }
 
@@ -127,12 +155,16 @@ impl Operation for ListSchedules {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::GET, paths::SCHEDULES, Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Get, paths::SCHEDULES, Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        ok_json("list schedules", response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        read_ok("list schedules", &Shape::List(&SCHEDULE), response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -150,12 +182,16 @@ impl Operation for GetSchedule {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::GET, &path(&self.name), Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Get, &path(&self.name), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        ok_json("get schedule", response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        read_ok("get schedule", &SCHEDULE, response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -173,12 +209,16 @@ impl Operation for DeleteSchedule {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::DELETE, &path(&self.name), Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Delete, &path(&self.name), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        deleted(response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        deleted(response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
@@ -206,17 +246,21 @@ impl Operation for RunSchedule {
         Idempotence::Unsafe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.request(HttpMethod::POST, &format!("{}/run", path(&self.name)), Bytes::new())
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.request(Method::Post, &[&path(&self.name), "/run"].concat(), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        ok_json("run schedule", response, circumstances).map(Parsed::Done)
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        read_ok("run schedule", &RUN, response, circumstances)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
     }
 }
 
 fn path(name: &Name) -> String {
-    format!("{}/{}", paths::SCHEDULES, escape_segment(name.as_str()))
+    [paths::SCHEDULES, "/", &escape_segment(name.as_str())].concat()
 }
 
 #[cfg(test)]
@@ -237,19 +281,20 @@ mod tests {
             .expect("legal")
     }
 
-    fn answer(status: u16, body: &'static str) -> Response<Bytes> {
-        Response::builder().status(status).body(Bytes::from_static(body.as_bytes())).expect("legal")
+    fn answer(status: u16, body: &'static str) -> Response {
+        Response::new(status, body)
     }
 
     fn name(text: &str) -> Name {
         Name::parse("name", text).expect("legal")
     }
 
-    fn done<O: Operation>(parsed: Result<Parsed<O>, Error>) -> O::Output {
-        match parsed.expect("an answer") {
-            Parsed::Done(output) => output,
-            Parsed::Next(_) => panic!("schedules take one request"),
-        }
+    fn parse<O: Operation>(
+        mut operation: O,
+        response: &Response,
+        circumstances: Circumstances,
+    ) -> Result<O::Output, Error> {
+        O::output(operation.answer(response, circumstances)?.expect("schedules take one request"))
     }
 
     #[test]
@@ -257,10 +302,13 @@ mod tests {
         let schedule = Schedule::new("n", "0 3 * * *", "http://h/").expect("legal");
         let put = PutSchedule { schedule: schedule.clone() };
         let request = put.request(&endpoint()).expect("legal");
-        assert_eq!((request.method(), request.uri().path()), (&HttpMethod::POST, "/base/v2/schedules"));
-        assert_eq!(Schedule::from_json(request.body()), Ok(schedule));
-        assert!(done(put.parse(&answer(201, STORED), FIRST)).created);
-        let changed = done(put.parse(&answer(200, STORED), FIRST));
+        assert_eq!(
+            (request.method, request.url.as_str()),
+            (Method::Post, "http://127.0.0.1:7460/base/v2/schedules")
+        );
+        assert_eq!(Schedule::from_json(&request.body), Ok(schedule));
+        assert!(parse(put.clone(), &answer(201, STORED), FIRST).expect("an answer").created);
+        let changed = parse(put.clone(), &answer(200, STORED), FIRST).expect("an answer");
         assert!(!changed.created);
         assert_eq!(changed.info.next_run_at, Some(3));
         assert_eq!(changed.info.schedule.queue, Some(name("schedule-n")));
@@ -279,13 +327,25 @@ mod tests {
     #[test]
     fn the_other_calls_name_the_schedule_in_the_path() {
         let get = GetSchedule { name: name("a.b") }.request(&endpoint()).expect("legal");
-        assert_eq!((get.method(), get.uri().path()), (&HttpMethod::GET, "/base/v2/schedules/a.b"));
+        assert_eq!(
+            (get.method, get.url.as_str()),
+            (Method::Get, "http://127.0.0.1:7460/base/v2/schedules/a.b")
+        );
         let delete = DeleteSchedule { name: name("n") }.request(&endpoint()).expect("legal");
-        assert_eq!((delete.method(), delete.uri().path()), (&HttpMethod::DELETE, "/base/v2/schedules/n"));
+        assert_eq!(
+            (delete.method, delete.url.as_str()),
+            (Method::Delete, "http://127.0.0.1:7460/base/v2/schedules/n")
+        );
         let run = RunSchedule { name: name("n") }.request(&endpoint()).expect("legal");
-        assert_eq!((run.method(), run.uri().path()), (&HttpMethod::POST, "/base/v2/schedules/n/run"));
+        assert_eq!(
+            (run.method, run.url.as_str()),
+            (Method::Post, "http://127.0.0.1:7460/base/v2/schedules/n/run")
+        );
         let list = ListSchedules.request(&endpoint()).expect("legal");
-        assert_eq!((list.method(), list.uri().path()), (&HttpMethod::GET, "/base/v2/schedules"));
+        assert_eq!(
+            (list.method, list.url.as_str()),
+            (Method::Get, "http://127.0.0.1:7460/base/v2/schedules")
+        );
     }
 
     #[test]
@@ -299,15 +359,19 @@ mod tests {
     fn a_delete_repeated_after_a_lost_answer_is_done() {
         let delete = DeleteSchedule { name: name("n") };
         let missing = answer(404, r#"{"error":"unknown schedule: \"n\""}"#);
-        assert!(matches!(delete.parse(&missing, FIRST).expect_err("404").kind(), ErrorKind::NotFound));
-        done(delete.parse(&missing, AGAIN));
-        done(delete.parse(&answer(200, "{}"), FIRST));
+        assert!(matches!(
+            parse(delete.clone(), &missing, FIRST).expect_err("404").kind(),
+            ErrorKind::NotFound
+        ));
+        parse(delete.clone(), &missing, AGAIN).expect("an answer");
+        parse(delete.clone(), &answer(200, "{}"), FIRST).expect("an answer");
     }
 
     #[test]
     fn a_run_answers_its_message() {
         let run = RunSchedule { name: name("n") };
-        let output = done(run.parse(&answer(200, r#"{"messageId":"m1","queue":"schedule-n"}"#), FIRST));
+        let output = parse(run.clone(), &answer(200, r#"{"messageId":"m1","queue":"schedule-n"}"#), FIRST)
+            .expect("an answer");
         assert_eq!((output.message_id.as_str(), output.queue.as_str()), ("m1", "schedule-n"));
     }
 
@@ -317,8 +381,22 @@ mod tests {
         let written = serde_json::to_string(&info).expect("writable");
         assert_eq!(serde_json::from_str::<ScheduleInfo>(&written).expect("legal"), info);
         assert!(matches!(
-            ListSchedules.parse(&answer(200, "{}"), FIRST).expect_err("not a list").kind(),
+            parse(ListSchedules.clone(), &answer(200, "{}"), FIRST).expect_err("not a list").kind(),
             ErrorKind::Protocol
         ));
+    }
+
+    #[test]
+    fn the_types_are_of_the_shapes() {
+        let fitted = SCHEDULE.fit(Json::parse(STORED).expect("json")).expect("of the shape").to_string();
+        let info: ScheduleInfo = serde_json::from_str(STORED).expect("legal");
+        assert_eq!(serde_json::from_str::<ScheduleInfo>(&fitted).expect("legal"), info);
+        let written: serde_json::Value = serde_json::from_str(&fitted).expect("json");
+        assert_eq!(serde_json::to_value(&info).expect("json"), written);
+        let least = r#"{"name":"n","cron":"@daily","url":"http://h/","createdAt":1,"updatedAt":2}"#;
+        let fitted = SCHEDULE.fit(Json::parse(least).expect("json")).expect("of the shape").to_string();
+        let defaults = Schedule::new("n", "@daily", "http://h/").expect("legal");
+        assert_eq!(serde_json::from_str::<ScheduleInfo>(&fitted).expect("legal").schedule, defaults);
+        RUN.holds::<ScheduleRun>();
     }
 }

@@ -5,7 +5,7 @@
 
 /// Which of the two spellings.
 #[derive(Clone, Copy)]
-pub(super) enum Alphabet {
+pub(crate) enum Alphabet {
     /// `-` and `_`, without padding (section 5): compact tokens.
     Url,
     /// `+` and `/`, padded (section 4): webhook secrets and signatures.
@@ -32,6 +32,21 @@ const fn table(sixty_two: u8, sixty_three: u8) -> [u8; 256] {
 
 static URL: [u8; 256] = table(b'-', b'_');
 static STANDARD: [u8; 256] = table(b'+', b'/');
+
+/// The text of these bytes in the standard alphabet, padded.
+pub(crate) fn encode(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let bits =
+            group.iter().fold(0, |bits, byte| bits << 8 | usize::from(*byte)) << (8 * (3 - group.len()));
+        for digit in 0..4 {
+            let value = DIGITS[bits >> (18 - 6 * digit) & 63];
+            text.push(if digit > group.len() { '=' } else { char::from(value) });
+        }
+    }
+    text
+}
 
 /// Bytes that `text` decodes to, if it is valid; `None` where no text of this length is.
 pub(super) fn decoded_len(alphabet: Alphabet, text: &[u8]) -> Option<usize> {
@@ -91,7 +106,7 @@ pub(super) fn decode_array<const N: usize>(alphabet: Alphabet, text: &[u8]) -> O
 }
 
 /// Decodes to bytes of their own.
-pub(super) fn decode(alphabet: Alphabet, text: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn decode(alphabet: Alphabet, text: &[u8]) -> Option<Vec<u8>> {
     let mut out = vec![0; decoded_len(alphabet, text)?];
     decode_into(alphabet, text, &mut out)?;
     Some(out)

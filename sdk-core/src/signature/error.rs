@@ -7,7 +7,11 @@ use crate::contract::{Dialect, SignatureErrorCode as Code, UrlDifference, header
 
 /// A refused verification. It never holds the key, the expected MAC or the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SignatureError {
+pub struct SignatureError(Box<Inner>);
+
+/// Boxed: most verifications refuse nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
     code: Code,
     claim: Option<&'static str>,
     seconds: Option<i64>,
@@ -18,27 +22,27 @@ pub struct SignatureError {
 impl SignatureError {
     /// The closed code.
     pub fn code(&self) -> Code {
-        self.code
+        self.0.code
     }
 
     /// The claim at fault, with `claim_missing` and `claim_invalid`.
     pub fn claim(&self) -> Option<&'static str> {
-        self.claim
+        self.0.claim
     }
 
     /// With `expired`: seconds since the signature expired; with `not_yet_valid`: seconds until it becomes
     /// valid. The tolerance is taken off already.
     pub fn seconds(&self) -> Option<i64> {
-        self.seconds
+        self.0.seconds
     }
 
     /// With `url_mismatch`: how the URL differs from the one that was signed.
     pub fn difference(&self) -> Option<UrlDifference> {
-        self.difference
+        self.0.difference
     }
 
     fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, claim: None, seconds: None, difference: None, message: message.into() }
+        Self(Box::new(Inner { code, claim: None, seconds: None, difference: None, message: message.into() }))
     }
 
     pub(super) fn body_parsed(got: &str) -> Self {
@@ -127,14 +131,14 @@ impl SignatureError {
                  this dialect; check the dialect and who else holds the key"
             ),
         );
-        error.claim = Some(claim);
+        error.0.claim = Some(claim);
         error
     }
 
     /// `rule` completes the sentence "the claim x …".
     pub(super) fn claim_invalid(claim: &'static str, rule: impl fmt::Display) -> Self {
         let mut error = Self::new(Code::ClaimInvalid, format!("the signed token's claim {claim} {rule}"));
-        error.claim = Some(claim);
+        error.0.claim = Some(claim);
         error
     }
 
@@ -147,7 +151,7 @@ impl SignatureError {
                  delivery verified later, pass the time it was received as now"
             ),
         );
-        error.seconds = Some(seconds);
+        error.0.seconds = Some(seconds);
         error
     }
 
@@ -159,13 +163,13 @@ impl SignatureError {
                  the sender's; synchronise the clock or raise the clock tolerance"
             ),
         );
-        error.seconds = Some(seconds);
+        error.0.seconds = Some(seconds);
         error
     }
 
     pub(super) fn url(comparison: &Comparison<'_>) -> Self {
         let mut error = Self::new(Code::UrlMismatch, comparison.to_string());
-        error.difference = Some(comparison.difference());
+        error.0.difference = Some(comparison.difference());
         error
     }
 
@@ -224,7 +228,7 @@ pub(super) fn dialect_of_header(name: &str) -> Option<Dialect> {
 
 impl fmt::Display for SignatureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 

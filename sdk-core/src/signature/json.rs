@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use crate::json::scan::{Broken, Scanner};
+
 /// The value of a member of the outermost object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value<'a> {
@@ -50,14 +52,14 @@ pub(super) fn read_object<'a>(
     max_depth: usize,
     visit: &mut Visit<'_, 'a>,
 ) -> Result<(), Refusal> {
-    let mut reader = Reader { text, at: 0, names: Vec::with_capacity(8) };
-    reader.skip_white_space();
-    if reader.peek() != Some(b'{') {
+    let mut reader = Reader { scanner: Scanner::new(text), names: Vec::with_capacity(8) };
+    reader.scanner.skip_white_space();
+    if reader.scanner.peek() != Some(b'{') {
         return Err(Refusal::NotAnObject);
     }
     reader.object(max_depth, Some(visit))?;
-    reader.skip_white_space();
-    if reader.at == text.len() { Ok(()) } else { Err(Refusal::Syntax) }
+    reader.scanner.skip_white_space();
+    if reader.scanner.is_at_end() { Ok(()) } else { Err(Refusal::Syntax) }
 }
 
 /// Digits before the point and decimal exponent together: more overflows a double, and then parsers
@@ -65,54 +67,29 @@ pub(super) fn read_object<'a>(
 const MAX_MAGNITUDE: u64 = 308;
 
 struct Reader<'a> {
-    text: &'a str,
-    at: usize,
+    scanner: Scanner<'a>,
     /// Names of the members of all open objects, innermost last.
     names: Vec<Cow<'a, str>>,
 }
 
+impl From<Broken> for Refusal {
+    fn from(_: Broken) -> Self {
+        Self::Syntax
+    }
+}
+
 impl<'a> Reader<'a> {
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    /// What has not been read yet.
-    fn rest(&self) -> &'a [u8] {
-        self.text.as_bytes().get(self.at..).unwrap_or_default()
-    }
-
-    /// What has been read since `start`, which never lies inside a character.
-    fn since(&self, start: usize) -> Result<&'a str, Refusal> {
-        self.text.get(start..self.at).ok_or(Refusal::Syntax)
-    }
-
-    fn eat(&mut self, byte: u8) -> Result<(), Refusal> {
-        if self.peek() == Some(byte) {
-            self.at += 1;
-            Ok(())
-        } else {
-            Err(Refusal::Syntax)
-        }
-    }
-
-    fn skip_white_space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
-            self.at += 1;
-        }
-    }
-
     fn object(&mut self, depth_left: usize, mut visit: Option<&mut Visit<'_, 'a>>) -> Result<(), Refusal> {
         let Some(depth_left) = depth_left.checked_sub(1) else { return Err(Refusal::TooDeep) };
         let outer_names = self.names.len();
-        self.eat(b'{')?;
-        self.skip_white_space();
-        if self.peek() != Some(b'}') {
+        self.scanner.eat(b'{')?;
+        self.scanner.skip_white_space();
+        if self.scanner.peek() != Some(b'}') {
             loop {
-                self.skip_white_space();
-                let name = self.string()?;
-                self.skip_white_space();
-                self.eat(b':')?;
-                self.skip_white_space();
+                self.scanner.skip_white_space();
+                let name = self.scanner.string()?;
+                self.scanner.skip_white_space();
+                self.scanner.eat(b':')?;
                 let value = self.value(depth_left)?;
                 if let Some(visit) = &mut visit {
                     visit(&name, value);
@@ -123,178 +100,48 @@ impl<'a> Reader<'a> {
                     return Err(Refusal::DuplicateMember);
                 }
                 self.names.push(name);
-                self.skip_white_space();
-                if self.peek() != Some(b',') {
+                self.scanner.skip_white_space();
+                if !self.scanner.takes(b',') {
                     break;
                 }
-                self.at += 1;
             }
         }
-        self.eat(b'}')?;
+        self.scanner.eat(b'}')?;
         self.names.truncate(outer_names);
         Ok(())
     }
 
     fn array(&mut self, depth_left: usize) -> Result<(), Refusal> {
         let Some(depth_left) = depth_left.checked_sub(1) else { return Err(Refusal::TooDeep) };
-        self.eat(b'[')?;
-        self.skip_white_space();
-        if self.peek() != Some(b']') {
+        self.scanner.eat(b'[')?;
+        self.scanner.skip_white_space();
+        if self.scanner.peek() != Some(b']') {
             loop {
-                self.skip_white_space();
                 self.value(depth_left)?;
-                self.skip_white_space();
-                if self.peek() != Some(b',') {
+                self.scanner.skip_white_space();
+                if !self.scanner.takes(b',') {
                     break;
                 }
-                self.at += 1;
             }
         }
-        self.eat(b']')
+        Ok(self.scanner.eat(b']')?)
     }
 
     fn value(&mut self, depth_left: usize) -> Result<Value<'a>, Refusal> {
-        match self.peek() {
-            Some(b'"') => self.string().map(Value::Text),
-            Some(b'-' | b'0'..=b'9') => self.number().map(Value::Number),
+        self.scanner.skip_white_space();
+        match self.scanner.peek() {
+            Some(b'"') => Ok(Value::Text(self.scanner.string()?)),
+            Some(b'-' | b'0'..=b'9') => match self.scanner.number()? {
+                (_, magnitude) if magnitude > MAX_MAGNITUDE => Err(Refusal::NumberOutOfRange),
+                (written, _) => Ok(Value::Number(written)),
+            },
             Some(b'{') => self.object(depth_left, None).map(|()| Value::Other),
             Some(b'[') => self.array(depth_left).map(|()| Value::Other),
             _ => {
-                let word = ["true", "false", "null"]
-                    .into_iter()
-                    .find(|word| self.rest().starts_with(word.as_bytes()))
-                    .ok_or(Refusal::Syntax)?;
-                self.at += word.len();
+                self.scanner.word(&["true", "false", "null"])?;
                 Ok(Value::Other)
             }
         }
-    }
-
-    fn number(&mut self) -> Result<&'a str, Refusal> {
-        let start = self.at;
-        if self.peek() == Some(b'-') {
-            self.at += 1;
-        }
-        let leading_zero = self.peek() == Some(b'0');
-        let digits = self.digits()?;
-        if leading_zero && digits > 1 {
-            return Err(Refusal::Syntax);
-        }
-        if self.peek() == Some(b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        let mut magnitude = digits as u64;
-        if let Some(b'e' | b'E') = self.peek() {
-            self.at += 1;
-            let negative = self.peek() == Some(b'-');
-            if let Some(b'-' | b'+') = self.peek() {
-                self.at += 1;
-            }
-            let exponent_at = self.at;
-            self.digits()?;
-            // An exponent too long for a u64 overflows in either direction.
-            let exponent = self.since(exponent_at)?.parse().unwrap_or(u64::MAX);
-            if !negative {
-                magnitude = magnitude.saturating_add(exponent);
-            }
-        }
-        if magnitude > MAX_MAGNITUDE {
-            return Err(Refusal::NumberOutOfRange);
-        }
-        self.since(start)
-    }
-
-    /// One or more digits; how many.
-    fn digits(&mut self) -> Result<usize, Refusal> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
-        }
-        if self.at == start { Err(Refusal::Syntax) } else { Ok(self.at - start) }
-    }
-
-    fn string(&mut self) -> Result<Cow<'a, str>, Refusal> {
-        self.eat(b'"')?;
-        let start = self.at;
-        let length = self
-            .rest()
-            .iter()
-            .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
-            .ok_or(Refusal::Syntax)?;
-        self.at = start + length;
-        let plain = self.since(start)?;
-        if self.peek() == Some(b'"') {
-            self.at += 1;
-            return Ok(Cow::Borrowed(plain));
-        }
-        self.escaped_string(plain.to_owned()).map(Cow::Owned)
-    }
-
-    /// The rest of a string from its first escape on.
-    fn escaped_string(&mut self, mut text: String) -> Result<String, Refusal> {
-        loop {
-            let Some(first) = self.text.get(self.at..).and_then(|rest| rest.chars().next()) else {
-                return Err(Refusal::Syntax);
-            };
-            match first {
-                '"' => {
-                    self.at += 1;
-                    return Ok(text);
-                }
-                '\\' => {
-                    self.at += 1;
-                    text.push(self.escape()?);
-                }
-                '\0'..' ' => return Err(Refusal::Syntax),
-                other => {
-                    self.at += other.len_utf8();
-                    text.push(other);
-                }
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Result<char, Refusal> {
-        let letter = self.peek().ok_or(Refusal::Syntax)?;
-        self.at += 1;
-        Ok(match letter {
-            b'"' => '"',
-            b'\\' => '\\',
-            b'/' => '/',
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            b'u' => {
-                let unit = self.hex4()?;
-                let scalar = match unit {
-                    0xD800..=0xDBFF => {
-                        self.eat(b'\\')?;
-                        self.eat(b'u')?;
-                        let low = self.hex4()?;
-                        // Only a low surrogate completes the pair (RFC 8259 section 8.2).
-                        if !(0xDC00..=0xDFFF).contains(&low) {
-                            return Err(Refusal::Syntax);
-                        }
-                        0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00)
-                    }
-                    unit => unit,
-                };
-                char::from_u32(scalar).ok_or(Refusal::Syntax)?
-            }
-            _ => return Err(Refusal::Syntax),
-        })
-    }
-
-    fn hex4(&mut self) -> Result<u32, Refusal> {
-        let digits = self.text.as_bytes().get(self.at..self.at + 4).ok_or(Refusal::Syntax)?;
-        let unit = digits.iter().try_fold(0, |unit, digit| {
-            char::from(*digit).to_digit(16).map(|digit| unit << 4 | digit).ok_or(Refusal::Syntax)
-        })?;
-        self.at += 4;
-        Ok(unit)
     }
 }
 

@@ -4,7 +4,7 @@
 //! with what was signed and which key signed it, or with a [`SignatureError`] that names cause and cure.
 //! Nothing here signs: a test that signs with another library therefore proves two against each other.
 
-mod base64;
+pub(crate) mod base64;
 mod claims;
 mod compact;
 mod delivery;

@@ -1,11 +1,13 @@
 //! What became of a timer operation, and the element that says so on the wire: both directions.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::contract::TimerStatus;
 use crate::error::Error;
 use crate::input::InvalidInput;
 use crate::instant::Instant;
+use crate::json::Json;
+use crate::json::shape::{Field, Shape, nullable, required};
 use crate::operation::Circumstances;
 
 use super::settle::Settle;
@@ -130,32 +132,86 @@ impl TimerOutcome {
     /// # Errors
     /// A protocol error for an unknown status, an `ok` that contradicts it, or a missing field.
     pub fn from_element(element: &Value, circumstances: Circumstances) -> Result<Self, Error> {
-        let fields = Fields(element.as_object().ok_or_else(|| broken("is not an object"))?);
-        let word = fields.text("status")?;
-        let status: TimerStatus = word.parse().map_err(|error| broken(&format!("has {error}")))?;
-        let ok = fields.0.get("ok").and_then(Value::as_bool).ok_or_else(|| broken("has no ok"))?;
-        if ok != status.ok() {
-            return Err(broken(&format!("has ok {ok}, which contradicts its status {status}")));
-        }
-        let (queue, timer_key) = (fields.text("queue")?.to_owned(), fields.text("timerKey")?.to_owned());
-        Ok(match status {
-            TimerStatus::Scheduled => Self::Scheduled(fields.placed(queue, timer_key)?),
-            TimerStatus::Rescheduled => Self::Rescheduled(fields.placed(queue, timer_key)?),
-            TimerStatus::Cancelled => {
-                Self::Cancelled(Cancelled { queue, timer_key, txn: fields.text("txn")?.to_owned() })
+        Self::of(&read_element(element.clone().into(), circumstances)?)
+    }
+
+    /// The typed form of an element that was read.
+    pub(super) fn of(element: &Json) -> Result<Self, Error> {
+        let text = |name: &str| {
+            let text = element.text(name).map(str::to_owned);
+            text.ok_or_else(|| broken(&format!("has no text {name}")))
+        };
+        let (queue, timer_key) = (text("queue")?, text("timerKey")?);
+        Ok(match status_of(element)? {
+            status @ (TimerStatus::Scheduled | TimerStatus::Rescheduled) => {
+                let deliver_at = Instant::parse("deliverAt", &text("deliverAt")?)?;
+                let (txn, message_id) = (text("txn")?, text("messageId")?);
+                let placed = Placed { queue, timer_key, txn, message_id, deliver_at };
+                if status == TimerStatus::Scheduled {
+                    Self::Scheduled(placed)
+                } else {
+                    Self::Rescheduled(placed)
+                }
             }
+            TimerStatus::Cancelled => Self::Cancelled(Cancelled { queue, timer_key, txn: text("txn")? }),
             TimerStatus::Absent => Self::Absent(Absent {
                 queue,
                 timer_key,
-                txn: fields.nullable_text("txn")?,
-                after_lost_answer: circumstances.earlier_attempt_may_have_acted,
+                txn: element.text("txn").map(str::to_owned),
+                after_lost_answer: element.get(AFTER_LOST_ANSWER) == Some(&Json::Flag(true)),
             }),
-            TimerStatus::TooLate => {
-                sabotage!(TooLateIsAnError => return Err(broken("is too late")));
-                Self::TooLate(TooLate { queue, timer_key })
-            }
+            TimerStatus::TooLate => Self::TooLate(TooLate { queue, timer_key }),
         })
     }
+}
+
+/// The member that the client adds to an absent timer's element.
+const AFTER_LOST_ANSWER: &str = "afterLostAnswer";
+
+const OK: Field = required("ok", Shape::Flag);
+const STATUS: Field = required("status", Shape::Word(TimerStatus::WORDS));
+const QUEUE: Field = required("queue", Shape::Text);
+const TIMER_KEY: Field = required("timerKey", Shape::Text);
+const TXN: Field = required("txn", Shape::Text);
+
+static PLACED: Shape = Shape::Object(&[
+    OK,
+    STATUS,
+    QUEUE,
+    TIMER_KEY,
+    TXN,
+    required("messageId", Shape::Text),
+    required("deliverAt", Shape::Instant),
+]);
+static CANCELLED: Shape = Shape::Object(&[OK, STATUS, QUEUE, TIMER_KEY, TXN]);
+static ABSENT: Shape = Shape::Object(&[OK, STATUS, QUEUE, TIMER_KEY, nullable("txn", Shape::Text)]);
+static TOO_LATE: Shape = Shape::Object(&[OK, STATUS, QUEUE, TIMER_KEY]);
+
+pub(super) fn status_of(element: &Json) -> Result<TimerStatus, Error> {
+    let word = element.text("status").ok_or_else(|| broken("has no text status"))?;
+    word.parse().map_err(|error: crate::contract::UnknownWord| broken(&["has ", &error.to_string()].concat()))
+}
+
+/// Reads an element as [`TimerOutcome::from_element`] does; an absent timer's says whether its answer may be this
+/// call's own doing.
+pub(super) fn read_element(element: Json, circumstances: Circumstances) -> Result<Json, Error> {
+    let status = status_of(&element)?;
+    let shape = match status {
+        TimerStatus::Scheduled | TimerStatus::Rescheduled => &PLACED,
+        TimerStatus::Cancelled => &CANCELLED,
+        TimerStatus::Absent => &ABSENT,
+        TimerStatus::TooLate => &TOO_LATE,
+    };
+    let mut element = shape.fit(element).map_err(|fault| broken(&fault))?;
+    if element.get("ok") != Some(&Json::Flag(status.ok())) {
+        return Err(broken(&["has an ok that contradicts its status ", status.as_str()].concat()));
+    }
+    sabotage!(TooLateIsAnError => if status == TimerStatus::TooLate { return Err(broken("is too late")) });
+    if status == TimerStatus::Absent {
+        sabotage!(AbsentSaysOk => element.replace("ok", true));
+        element.put(AFTER_LOST_ANSWER, circumstances.earlier_attempt_may_have_acted);
+    }
+    Ok(element)
 }
 
 /// The element on the wire, keys in the order of the seed.
@@ -182,35 +238,10 @@ impl serde::Serialize for TimerOutcome {
     }
 }
 
-struct Fields<'a>(&'a Map<String, Value>);
-
-impl Fields<'_> {
-    fn text(&self, name: &str) -> Result<&str, Error> {
-        self.0.get(name).and_then(Value::as_str).ok_or_else(|| broken(&format!("has no text {name}")))
-    }
-
-    fn nullable_text(&self, name: &str) -> Result<Option<String>, Error> {
-        match self.0.get(name) {
-            Some(Value::Null) => Ok(None),
-            _ => self.text(name).map(|text| Some(text.to_owned())),
-        }
-    }
-
-    fn placed(&self, queue: String, timer_key: String) -> Result<Placed, Error> {
-        let deliver_at = Instant::parse("deliverAt", self.text("deliverAt")?)
-            .map_err(|error| broken(&format!("has a bad instant: {error}")))?;
-        Ok(Placed {
-            queue,
-            timer_key,
-            txn: self.text("txn")?.to_owned(),
-            message_id: self.text("messageId")?.to_owned(),
-            deliver_at,
-        })
-    }
-}
-
 fn broken(what: &str) -> Error {
-    Error::protocol(format!("a timer's result {what}: the outcome is unknown, look the txn up in the log"))
+    Error::protocol(
+        ["a timer's result ", what, ": the outcome is unknown, look the txn up in the log"].concat(),
+    )
 }
 
 #[cfg(test)]

@@ -1,15 +1,17 @@
 //! Peek at one timer, list those of a queue.
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
 use serde::{Deserialize, Serialize};
 
-use crate::contract::{limits, paths};
+use crate::contract::{Method, limits, paths};
 use crate::error::Error;
 use crate::ids::escape_segment;
 use crate::instant::Instant;
-use crate::operation::{self, Circumstances, Endpoint, Operation, Parsed};
+use crate::json::Json;
+use crate::json::shape::{COUNT, Shape, nullable, required};
+use crate::operation::{self, Circumstances, Endpoint, Operation, typed};
 use crate::retry::Idempotence;
+use crate::wire::{Request, Response};
 
 use super::rules;
 use super::write::{check_identity, check_queue, timer_path};
@@ -48,6 +50,51 @@ pub struct TimerRow {
     pub updated_at: Instant,
 }
 
+static ROW: Shape = Shape::Object(&[
+    required("queue", Shape::Text),
+    required("timerKey", Shape::Text),
+    required("partition", Shape::Text),
+    required("deliverAt", Shape::Instant),
+    required("txn", Shape::Text),
+    required("messageId", Shape::Text),
+    required("payloadZstd", Shape::Flag),
+    required("encrypted", Shape::Flag),
+    nullable("producerSub", Shape::Text),
+    required("attempts", COUNT),
+    nullable("lastError", Shape::Text),
+    required("claimed", Shape::Flag),
+    required("createdAt", Shape::Instant),
+    required("updatedAt", Shape::Instant),
+]);
+
+/// The wire's spelling of a peek, keys in the order of the seed.
+static PEEKED: Shape = Shape::Object(&[
+    required("found", Shape::Flag),
+    required("queue", Shape::Text),
+    required("timerKey", Shape::Text),
+    required("partition", Shape::Text),
+    required("deliverAt", Shape::Instant),
+    required("txn", Shape::Text),
+    required("messageId", Shape::Text),
+    required("payload", Shape::Text),
+    required("payloadZstd", Shape::Flag),
+    required("encrypted", Shape::Flag),
+    nullable("producerSub", Shape::Text),
+    required("attempts", COUNT),
+    nullable("lastError", Shape::Text),
+    required("claimed", Shape::Flag),
+    required("createdAt", Shape::Instant),
+    required("updatedAt", Shape::Instant),
+]);
+
+static FOUND: Shape = Shape::Object(&[required("found", Shape::Flag)]);
+
+static PAGE: Shape = Shape::Object(&[
+    required("rows", Shape::List(&ROW)),
+    required("truncated", Shape::Flag),
+    nullable("nextAfter", Shape::Text),
+]);
+
 /// A pending timer with its payload as stored: peek never decrypts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeekedTimer {
@@ -57,7 +104,7 @@ pub struct PeekedTimer {
     pub payload: Bytes,
 }
 
-/// The wire's spelling of a peek, keys in the order of the seed.
+/// The same as a type.
 #[expect(clippy::struct_excessive_bools, reason = "the wire's shape")]
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -146,26 +193,29 @@ impl Operation for Peek {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         check_identity(&self.queue, &self.timer_key)?;
-        endpoint.request(Method::GET, &timer_path(&self.queue, &self.timer_key), Bytes::new())
+        Ok(endpoint.request(Method::Get, &timer_path(&self.queue, &self.timer_key), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        #[derive(Deserialize)]
-        struct Found {
-            found: bool,
-        }
-
-        if response.status() != 200 {
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        if response.status != 200 {
             return Err(operation::refusal(response, circumstances));
         }
-        let Found { found } = operation::read_json("a peek", response)?;
-        if !found {
-            return Ok(Parsed::Done(None));
+        let found = operation::read("a peek", &FOUND, response)?;
+        if found.get("found") != Some(&Json::Flag(true)) {
+            return Ok(Some(Json::Null));
         }
-        let wire: PeekWire = operation::read_json("a peek", response)?;
-        Ok(Parsed::Done(Some(PeekedTimer::from_wire(wire)?)))
+        let timer = operation::read("a peek", &PEEKED, response)?;
+        if timer.text("payload").and_then(rules::decode_payload).is_none() {
+            return Err(Error::protocol("the payload of a peeked timer is not base64"));
+        }
+        Ok(Some(timer))
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        let wire: Option<PeekWire> = typed(&answer)?;
+        wire.map(PeekedTimer::from_wire).transpose()
     }
 }
 
@@ -208,24 +258,39 @@ impl Operation for List {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         check_queue(&self.queue)?;
-        let path = format!("{}/{}", paths::TIMERS, escape_segment(&self.queue));
+        let path = [paths::TIMERS, "/", &escape_segment(&self.queue)].concat();
         let limit = self.limit.map(|limit| limit.clamp(1, limits::MAX_TIMER_LIST_LIMIT).to_string());
         let query = [("after", self.after.as_deref()), ("limit", limit.as_deref())];
-        endpoint.request(Method::GET, &operation::with_query(&path, &query), Bytes::new())
+        Ok(endpoint.request(Method::Get, &operation::with_query(&path, &query), Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        if response.status() != 200 {
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        if response.status != 200 {
             return Err(operation::refusal(response, circumstances));
         }
-        let page: TimerPage = operation::read_json("a list of timers", response)?;
-        if page.truncated != page.next_after.is_some() {
+        let page = operation::read("a list of timers", &PAGE, response)?;
+        if page.get("truncated") != Some(&Json::Flag(page.text("nextAfter").is_some())) {
             return Err(Error::protocol(
                 "a page of timers contradicts itself: truncated and nextAfter disagree",
             ));
         }
-        Ok(Parsed::Done(page))
+        Ok(Some(page))
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        typed(&answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_types_are_of_the_shapes() {
+        PEEKED.holds::<PeekWire>();
+        PAGE.holds::<TimerPage>();
     }
 }

@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-
 use crate::contract::limits;
+use crate::json::{Json, number};
+use crate::signature::base64::{self, Alphabet};
 
 /// How long to wait from now, to the microsecond. Negative is legal and due at once: only relative
 /// durations are on this wire, so that there is one clock (seed, "Scheduling").
@@ -35,26 +34,28 @@ impl Delay {
         self.0
     }
 
+    /// Milliseconds as a JSON number has them, rounded to the microsecond.
+    pub(crate) fn from_written_millis(written: &str) -> Self {
+        Self(number::scaled(written, 3).0)
+    }
+
     /// The number that stands on the wire as `delayMs`.
-    pub fn millis_json(self) -> serde_json::Value {
-        if self.0 % 1_000 == 0 {
-            return (self.0 / 1_000).into();
-        }
-        #[expect(clippy::cast_precision_loss, reason = "a delay of more than 285 years loses a microsecond")]
-        let millis = self.0 as f64 / 1_000.0;
-        millis.into()
+    pub(crate) fn to_json(self) -> Json {
+        Json::Number(number::fixed(self.0, 3))
     }
 
     /// Whether the delay is strictly beyond a horizon.
     pub fn is_beyond(self, horizon: Duration) -> bool {
-        i128::from(self.0) > i128::try_from(horizon.as_micros()).unwrap_or(i128::MAX)
+        self.0 > Self::from(horizon).0
     }
 }
 
 impl From<Duration> for Delay {
     /// Saturating.
     fn from(duration: Duration) -> Self {
-        Self(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX))
+        let micros =
+            duration.as_secs().saturating_mul(1_000_000).saturating_add(duration.subsec_micros().into());
+        Self(i64::try_from(micros).unwrap_or(i64::MAX))
     }
 }
 
@@ -110,10 +111,10 @@ fn is_name(text: &str, max_bytes: usize) -> bool {
 
 /// Standard base64 with padding, as payloads travel.
 pub fn encode_payload(payload: &[u8]) -> String {
-    STANDARD.encode(payload)
+    base64::encode(payload)
 }
 
 /// Reads a payload; `None` where it is not standard padded base64.
 pub fn decode_payload(text: &str) -> Option<Vec<u8>> {
-    STANDARD.decode(text).ok()
+    base64::decode(Alphabet::Standard, text.as_bytes())
 }

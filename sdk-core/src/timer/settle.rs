@@ -1,14 +1,13 @@
 //! What became of an absent timer: the log is asked, then the timer, then the log again.
 
-use bytes::Bytes;
-use http::{Request, Response};
-
 use crate::error::Error;
 use crate::input::InvalidInput;
 use crate::instant::Instant;
+use crate::json::Json;
 use crate::log::{Find, LogMessage};
-use crate::operation::{Circumstances, Endpoint, Operation, Parsed};
+use crate::operation::{Circumstances, Endpoint, Operation, typed};
 use crate::retry::Idempotence;
+use crate::wire::{Request, Response};
 
 use super::read::{Peek, PeekedTimer};
 use super::write::{check_identity, check_txn};
@@ -61,10 +60,6 @@ impl Settle {
         let find = Find { queue: queue.clone(), txn, since };
         Ok(Self { find, peek: Peek { queue, timer_key }, look: Look::Log })
     }
-
-    fn go_on(&self, look: Look) -> Parsed<Self> {
-        Parsed::Next(Box::new(Self { look, ..self.clone() }))
-    }
 }
 
 impl Operation for Settle {
@@ -74,37 +69,51 @@ impl Operation for Settle {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         match self.look {
             Look::Log | Look::LogAgain => self.find.request(endpoint),
             Look::Timer => self.peek.request(endpoint),
         }
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        if self.look == Look::Timer {
-            let timer = done(self.peek.parse(response, circumstances)?)?;
-            return Ok(match timer {
-                Some(timer) if timer.row.txn == self.find.txn => {
-                    Parsed::Done(Settled::Pending(Box::new(timer)))
-                }
-                _ => self.go_on(Look::LogAgain),
-            });
-        }
-        let first = done(self.find.parse(response, circumstances)?)?.into_iter().next();
-        Ok(match (first, self.look) {
-            (Some(message), _) => Parsed::Done(Settled::Delivered(Box::new(message))),
-            (None, Look::Log) => self.go_on(Look::Timer),
-            (None, Look::Timer | Look::LogAgain) => {
-                Parsed::Done(Settled::NotFound { since: self.find.since })
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        let look = self.look;
+        if look == Look::Timer {
+            let timer = self.peek.answer(response, circumstances)?.unwrap_or_default();
+            if timer.text("txn") == Some(&self.find.txn) {
+                return Ok(Some(settled("pending", "timer", timer)));
             }
+            self.look = Look::LogAgain;
+            return Ok(None);
+        }
+        let found = self.find.answer(response, circumstances)?;
+        let first = if let Some(Json::List(found)) = found { found.into_iter().next() } else { None };
+        Ok(match (first, look) {
+            (Some(message), _) => Some(settled("delivered", "message", message)),
+            (None, Look::Log) => {
+                self.look = Look::Timer;
+                None
+            }
+            (None, Look::Timer | Look::LogAgain) => {
+                Some(settled("not_found", "since", self.find.since.map(|since| since.to_string()).into()))
+            }
+        })
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        let part = |name: &str| answer.get(name).cloned().unwrap_or_default();
+        Ok(match answer.text("settled") {
+            Some("delivered") => Settled::Delivered(Box::new(typed(&part("message"))?)),
+            Some("pending") => match Peek::output(part("timer"))? {
+                Some(timer) => Settled::Pending(Box::new(timer)),
+                None => return Err(Error::protocol("a pending timer is missing")),
+            },
+            _ => Settled::NotFound { since: typed(&part("since"))? },
         })
     }
 }
 
-fn done<O: Operation>(parsed: Parsed<O>) -> Result<O::Output, Error> {
-    match parsed {
-        Parsed::Done(output) => Ok(output),
-        Parsed::Next(_) => Err(Error::protocol("a look into the log cannot go on by itself")),
-    }
+/// `{"settled": "delivered", "message"}`, `{"settled": "pending", "timer"}` or `{"settled": "not_found", "since"}`.
+fn settled(word: &str, name: &str, what: Json) -> Json {
+    Json::object([("settled", word.into()), (name, what)])
 }

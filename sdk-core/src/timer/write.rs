@@ -1,21 +1,21 @@
 //! Schedule, reschedule, cancel, and several of them in one call.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
-use serde_json::{Map, Value, json};
 
-use crate::contract::{ErrorCode, TimerStatus, limits, paths};
+use crate::contract::{ErrorCode, Method, TimerStatus, limits, paths};
 use crate::error::Error;
 use crate::ids::escape_segment;
 use crate::input::InvalidInput;
+use crate::json::Json;
+use crate::json::shape::{Shape, required};
 use crate::mint::Mint;
-use crate::operation::{self, Circumstances, Endpoint, Operation, Parsed};
+use crate::operation::{self, Circumstances, Endpoint, Operation};
 use crate::retry::Idempotence;
+use crate::wire::{Request, Response};
 
-use super::outcome::TimerOutcome;
+use super::outcome::{self, TimerOutcome};
 use super::rules::{self, Delay};
 
 /// What a timer promises: a frame in a queue, not before `delay` from now.
@@ -74,8 +74,8 @@ impl NewTimer {
             return Err(InvalidInput::with_rule("partition", rule, partition));
         }
         if let Some(horizon) = horizon.filter(|horizon| self.delay.is_beyond(*horizon)) {
-            let rule = format!("must be at most {} ms, the horizon", horizon.as_millis());
-            return Err(InvalidInput::with_rule("delay", rule, &format!("{} ms", self.delay.millis_json())));
+            let rule = format!("must be at most {} ms, the horizon", crate::duration::millis(horizon));
+            return Err(InvalidInput::with_rule("delay", rule, &format!("{} ms", self.delay.to_json())));
         }
         if let Some(txn) = self.txn.as_deref() {
             check_txn(txn)?;
@@ -87,24 +87,22 @@ impl NewTimer {
         Ok(())
     }
 
-    fn to_json(&self, op: &str) -> Value {
-        let mut fields = Map::new();
-        fields.insert("op".to_owned(), op.into());
-        fields.insert("queue".to_owned(), self.queue.as_str().into());
-        fields.insert("timerKey".to_owned(), self.timer_key.as_str().into());
-        fields.insert("delayMs".to_owned(), self.delay.millis_json());
-        fields.insert("txn".to_owned(), self.txn.clone().into());
-        fields.insert("payload".to_owned(), rules::encode_payload(&self.payload).into());
-        if let Some(partition) = &self.partition {
-            fields.insert("partition".to_owned(), partition.as_str().into());
+    fn to_json(&self, op: &str) -> Json {
+        let mut timer = Json::object_of_given([
+            ("op", op.into()),
+            ("queue", self.queue.as_str().into()),
+            ("timerKey", self.timer_key.as_str().into()),
+            ("delayMs", self.delay.to_json()),
+            ("txn", self.txn.as_deref().into()),
+            ("payload", rules::encode_payload(&self.payload).into()),
+            ("partition", self.partition.as_deref().into()),
+        ]);
+        for (name, is_set) in [("payloadZstd", self.payload_zstd), ("encrypted", self.encrypted)] {
+            if is_set {
+                timer.put(name, true);
+            }
         }
-        if self.payload_zstd {
-            fields.insert("payloadZstd".to_owned(), true.into());
-        }
-        if self.encrypted {
-            fields.insert("encrypted".to_owned(), true.into());
-        }
-        Value::Object(fields)
+        timer
     }
 }
 
@@ -173,22 +171,25 @@ macro_rules! upsert {
                 self.timer.mint_txn(mint);
             }
 
-            fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+            fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
                 self.timer.check(self.horizon)?;
-                post(endpoint, &[self.timer.to_json($op)])
+                Ok(post(endpoint, vec![self.timer.to_json($op)]))
             }
 
-            fn parse(
-                &self,
-                response: &Response<Bytes>,
+            fn answer(
+                &mut self,
+                response: &Response,
                 circumstances: Circumstances,
-            ) -> Result<Parsed<Self>, Error> {
-                let expected = [Expected::upsert(&self.timer)];
-                let mut outcomes = read_results(&expected, response, circumstances)?;
+            ) -> Result<Option<Json>, Error> {
+                let mut outcomes = read_results(&[Expected::upsert(&self.timer)], response, circumstances)?;
                 outcomes
                     .pop()
-                    .map(Parsed::Done)
+                    .map(Some)
                     .ok_or_else(|| Error::protocol("the answer to a timer call holds no result"))
+            }
+
+            fn output(answer: Json) -> Result<Self::Output, Error> {
+                TimerOutcome::of(&answer)
             }
         }
     };
@@ -217,22 +218,26 @@ impl Operation for Cancel {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         check_identity(&self.queue, &self.timer_key)?;
         if let Some(txn) = self.txn.as_deref() {
             check_txn(txn)?;
         }
         let path = timer_path(&self.queue, &self.timer_key);
         let path = operation::with_query(&path, &[("txn", self.txn.as_deref())]);
-        endpoint.request(Method::DELETE, &path, Bytes::new())
+        Ok(endpoint.request(Method::Delete, &path, Bytes::new()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        if response.status() != 200 {
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        if response.status != 200 {
             return Err(operation::refusal(response, circumstances));
         }
-        let element: Value = operation::read_json("a cancel", response)?;
-        Expected::cancel(&self.queue, &self.timer_key).read(&element, circumstances).map(Parsed::Done)
+        let element = operation::read("a cancel", &Shape::Any, response)?;
+        Expected::cancel(&self.queue, &self.timer_key).read(element, circumstances).map(Some)
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        TimerOutcome::of(&answer)
     }
 }
 
@@ -265,17 +270,16 @@ impl BatchOperation {
         }
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(&self) -> Json {
         match self {
             Self::Schedule(timer) => timer.to_json("schedule"),
             Self::Reschedule(timer) => timer.to_json("reschedule"),
-            Self::Cancel(cancel) => {
-                let mut fields = json!({"op": "cancel", "queue": cancel.queue, "timerKey": cancel.timer_key});
-                if let (Some(txn), Some(fields)) = (&cancel.txn, fields.as_object_mut()) {
-                    fields.insert("txn".to_owned(), txn.as_str().into());
-                }
-                fields
-            }
+            Self::Cancel(cancel) => Json::object_of_given([
+                ("op", "cancel".into()),
+                ("queue", cancel.queue.as_str().into()),
+                ("timerKey", cancel.timer_key.as_str().into()),
+                ("txn", cancel.txn.as_deref().into()),
+            ]),
         }
     }
 
@@ -295,7 +299,7 @@ pub struct TimerBatch {
     operations: Vec<BatchOperation>,
     allow_cancel: bool,
     horizon: Option<Duration>,
-    outcomes: Vec<TimerOutcome>,
+    outcomes: Vec<Json>,
 }
 
 impl TimerBatch {
@@ -321,7 +325,7 @@ impl TimerBatch {
     }
 
     fn check(&self) -> Result<(), InvalidInput> {
-        let mut seen = HashSet::with_capacity(self.operations.len());
+        let mut seen = Seen::of(self.operations.len());
         for (index, operation) in self.operations.iter().enumerate() {
             operation.check(self.horizon).map_err(|error| error.at_index(index))?;
             if matches!(operation, BatchOperation::Cancel(_)) && !self.allow_cancel {
@@ -372,32 +376,58 @@ impl Operation for TimerBatch {
         }
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
         if self.outcomes.is_empty() {
             self.check()?;
         }
-        post(endpoint, &self.part().iter().map(BatchOperation::to_json).collect::<Vec<_>>())
+        Ok(post(endpoint, self.part().iter().map(BatchOperation::to_json).collect()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
         let expected: Vec<_> = self.part().iter().map(BatchOperation::expected).collect();
         let part = read_results(&expected, response, circumstances).map_err(|error| self.refused(error))?;
-        let mut outcomes = self.outcomes.clone();
-        outcomes.extend(part);
-        if outcomes.len() >= self.operations.len() {
-            return Ok(Parsed::Done(outcomes));
-        }
-        Ok(Parsed::Next(Box::new(Self { outcomes, ..self.clone() })))
+        self.outcomes.extend(part);
+        let is_over = self.outcomes.len() >= self.operations.len();
+        Ok(is_over.then(|| std::mem::take(&mut self.outcomes).into()))
+    }
+
+    fn output(answer: Json) -> Result<Self::Output, Error> {
+        let Json::List(outcomes) = answer else { return Err(Error::protocol("a batch answers a list")) };
+        outcomes.iter().map(TimerOutcome::of).collect()
+    }
+}
+
+/// The timers that a batch has named so far. A set of the standard library would bring its hash function along.
+struct Seen<'a>(Vec<Vec<(&'a str, &'a str)>>);
+
+impl<'a> Seen<'a> {
+    fn of(count: usize) -> Self {
+        Self(vec![Vec::new(); count.max(1)])
+    }
+
+    /// Whether it is the first with this identity. Buckets are found by FNV-1a: who makes them collide waits
+    /// for his own batch.
+    fn insert(&mut self, identity: (&'a str, &'a str)) -> bool {
+        let bytes = identity.0.bytes().chain([0]).chain(identity.1.bytes());
+        let hash =
+            bytes.fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let count = self.0.len();
+        let bucket = usize::try_from(hash).ok().and_then(|hash| self.0.get_mut(hash % count));
+        bucket.is_some_and(|bucket| {
+            let is_new = !bucket.contains(&identity);
+            bucket.push(identity);
+            is_new
+        })
     }
 }
 
 /// `{TIMERS}/{queue}/{key}`, each escaped whole: no key can name another route.
 pub(super) fn timer_path(queue: &str, timer_key: &str) -> String {
-    format!("{}/{}/{}", paths::TIMERS, escape_segment(queue), escape_segment(timer_key))
+    [paths::TIMERS, "/", &escape_segment(queue), "/", &escape_segment(timer_key)].concat()
 }
 
-fn post(endpoint: &Endpoint, operations: &[Value]) -> Result<Request<Bytes>, Error> {
-    endpoint.json_request(Method::POST, paths::TIMERS, &json!({ "operations": operations }))
+fn post(endpoint: &Endpoint, operations: Vec<Json>) -> Request {
+    endpoint.json_request(Method::Post, paths::TIMERS, &Json::object([("operations", operations.into())]))
 }
 
 /// What an element must be about, and the statuses that can answer the operation.
@@ -420,33 +450,33 @@ impl<'a> Expected<'a> {
         Self { queue, timer_key, statuses: STATUSES }
     }
 
-    fn read(&self, element: &Value, circumstances: Circumstances) -> Result<TimerOutcome, Error> {
-        let outcome = TimerOutcome::from_element(element, circumstances)?;
-        if outcome.subject() != (self.queue, self.timer_key) {
+    fn read(&self, element: Json, circumstances: Circumstances) -> Result<Json, Error> {
+        let element = outcome::read_element(element, circumstances)?;
+        if (element.text("queue"), element.text("timerKey")) != (Some(self.queue), Some(self.timer_key)) {
             return Err(Error::protocol("a timer's result is about another timer than the one asked for"));
         }
-        if !self.statuses.contains(&outcome.status()) {
-            let message = format!("{} cannot be the result of this timer operation", outcome.status());
+        let status = outcome::status_of(&element)?;
+        if !self.statuses.contains(&status) {
+            let message = [status.as_str(), " cannot be the result of this timer operation"].concat();
             return Err(Error::protocol(message));
         }
-        Ok(outcome)
+        Ok(element)
     }
 }
 
+static RESULTS: Shape = Shape::Object(&[required("results", Shape::List(&Shape::Any))]);
+
 fn read_results(
     expected: &[Expected<'_>],
-    response: &Response<Bytes>,
+    response: &Response,
     circumstances: Circumstances,
-) -> Result<Vec<TimerOutcome>, Error> {
-    #[derive(serde::Deserialize)]
-    struct Results {
-        results: Vec<Value>,
-    }
-
-    if response.status() != 200 {
+) -> Result<Vec<Json>, Error> {
+    if response.status != 200 {
         return Err(operation::refusal(response, circumstances));
     }
-    let Results { results } = operation::read_json("a timer call", response)?;
+    let answer = operation::read("a timer call", &RESULTS, response)?;
+    let results =
+        if let Some(Json::List(results)) = answer.get("results") { results.as_slice() } else { &[] };
     if results.len() != expected.len() {
         return Err(Error::protocol(format!(
             "the answer holds {} results for {} timer operations",
@@ -454,7 +484,8 @@ fn read_results(
             expected.len()
         )));
     }
-    expected.iter().zip(&results).map(|(expected, element)| expected.read(element, circumstances)).collect()
+    let pairs = expected.iter().zip(results);
+    pairs.map(|(expected, element)| expected.read(element.clone(), circumstances)).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 use super::*;
+use serde_json::{Value, json};
+
 use crate::Secret;
 use crate::exchange::{Exchange, Failure, Step};
 use crate::retry::RetryPolicy;
@@ -15,7 +17,7 @@ fn start<O: Operation>(operation: O) -> Exchange<O> {
     Exchange::new(operation, endpoint(), RetryPolicy::default(), &mut Mint::new([7; 32], 1_795_996_800_000))
 }
 
-fn sent<O: Operation + std::fmt::Debug>(exchange: &mut Exchange<O>) -> Request<Bytes>
+fn sent<O: Operation + std::fmt::Debug>(exchange: &mut Exchange<O>) -> Request
 where
     O::Output: std::fmt::Debug,
 {
@@ -25,12 +27,12 @@ where
     }
 }
 
-fn body(request: &Request<Bytes>) -> Value {
-    serde_json::from_slice(request.body()).expect("json")
+fn body(request: &Request) -> Value {
+    serde_json::from_slice(&request.body).expect("json")
 }
 
-fn answer(status: u16, body: &Value) -> Response<Bytes> {
-    Response::builder().status(status).body(Bytes::from(body.to_string())).expect("response")
+fn answer(status: u16, body: &Value) -> Response {
+    Response::new(status, body.to_string())
 }
 
 fn element(status: &str, ok: bool, key: &str) -> Value {
@@ -44,8 +46,8 @@ fn a_schedule_is_the_operation_of_the_seed() {
     new.txn = Some("trial-acme-day7-v1".into());
     new.partition = Some("acme".into());
     let request = sent(&mut start(Schedule::new(new)));
-    assert_eq!(request.method(), "POST");
-    assert_eq!(request.uri(), "http://127.0.0.1:7460/api/v1/timers");
+    assert_eq!(request.method, Method::Post);
+    assert_eq!(request.url, "http://127.0.0.1:7460/api/v1/timers");
     let expected = json!({"operations": [{
         "op": "schedule", "queue": "reminders", "timerKey": "trial:acme:day7", "delayMs": 604_800_000,
         "txn": "trial-acme-day7-v1", "payload": "eyJraW5kIjoiZGF5NyJ9", "partition": "acme",
@@ -68,8 +70,8 @@ fn a_cancel_uses_the_route_that_always_works() {
     let cancel =
         Cancel { queue: "reminders".into(), timer_key: "tenant/42".into(), txn: Some("a b+c".into()) };
     let request = sent(&mut start(cancel));
-    assert_eq!(request.method(), "DELETE");
-    assert_eq!(request.uri(), "http://127.0.0.1:7460/api/v1/timers/reminders/tenant%2F42?txn=a%20b%2Bc");
+    assert_eq!(request.method, Method::Delete);
+    assert_eq!(request.url, "http://127.0.0.1:7460/api/v1/timers/reminders/tenant%2F42?txn=a%20b%2Bc");
 }
 
 #[test]
@@ -144,7 +146,7 @@ fn results_that_do_not_fit_the_operations_are_protocol_errors() {
         json!({"results": [element("scheduled", true, "other")]}),
         json!({"results": "all good"}),
     ] {
-        let parsed = Schedule::new(timer("k")).parse(
+        let parsed = Schedule::new(timer("k")).answer(
             &answer(200, &results),
             Circumstances { now_ms: 0, earlier_attempt_may_have_acted: false },
         );
@@ -154,8 +156,8 @@ fn results_that_do_not_fit_the_operations_are_protocol_errors() {
 
 #[test]
 fn a_delay_keeps_its_microseconds() {
-    assert_eq!(Delay::from_micros(1_500).millis_json(), json!(1.5));
-    assert_eq!(Delay::from_micros(-2_000).millis_json(), json!(-2));
+    assert_eq!(Delay::from_micros(1_500).to_json(), json!(1.5).into());
+    assert_eq!(Delay::from_micros(-2_000).to_json(), json!(-2).into());
     assert_eq!(Delay::from_millis_f64(0.0015).map(Delay::micros), Some(2));
     assert_eq!(Delay::from_millis_f64(f64::NAN), None);
 }

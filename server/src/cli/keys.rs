@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use chronq::contract::Method;
 use chronq::contract::paths;
 use clap::{Args, Subcommand};
-use http::Method;
 use serde_json::{Value, json};
 
 use super::CommandError;
@@ -81,9 +81,9 @@ enum Verb {
 
 impl Verb {
     fn route(self) -> (Method, String) {
-        let post = |verb: &str| (Method::POST, format!("{}/{verb}", paths::ADMIN_KEYS));
+        let post = |verb: &str| (Method::Post, format!("{}/{verb}", paths::ADMIN_KEYS));
         match self {
-            Self::List => (Method::GET, paths::ADMIN_KEYS.to_owned()),
+            Self::List => (Method::Get, paths::ADMIN_KEYS.to_owned()),
             Self::Rotate => post("rotate"),
             Self::Stage => post("stage"),
             Self::Activate => post("activate"),

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use chronq::contract::Method;
 use chronq::operation::{Circumstances, Endpoint, refusal};
-use chronq::{Destination, Secret, contract};
+use chronq::wire::{Request, Response};
+use chronq::{Destination, Secret};
 use clap::Args;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::CommandError;
@@ -111,43 +113,41 @@ impl Remote {
         body: Option<Value>,
     ) -> Result<Value, CommandError> {
         let request = match body {
-            Some(body) => self.endpoint.json_request(method, path, &body)?,
-            None => self.endpoint.request(method, path, Bytes::new())?,
+            Some(body) => self.endpoint.json_request(method, path, &body.into()),
+            None => self.endpoint.request(method, path, Bytes::new()),
         };
         let response = send(request).await?;
-        if !response.status().is_success() {
+        if !(200..300).contains(&response.status) {
             let circumstances = Circumstances { now_ms: 0, earlier_attempt_may_have_acted: false };
             return Err(refusal(&response, circumstances).into());
         }
         let unreadable = |error| format!("the answer of {} is no JSON: {error}", self.endpoint.base());
-        Ok(serde_json::from_slice(response.body()).map_err(unreadable)?)
+        Ok(serde_json::from_slice(&response.body).map_err(unreadable)?)
     }
 }
 
 /// Through the server's own client: one HTTP stack in the binary. An operator names any address.
-async fn send(request: Request<Bytes>) -> Result<Response<Bytes>, CommandError> {
+async fn send(request: Request) -> Result<Response, CommandError> {
     let anywhere =
         EgressRules { policy: EgressPolicy::Private, allowed: Cidr::parse_list("0.0.0.0/0,::/0")? };
     let client = Egress::new(anywhere).with_kept_body(MAX_ANSWER_BYTES);
-    let destination = Destination::parse("url", &request.uri().to_string())?;
-    let method = contract::Method::from_any_case(request.method().as_str()).unwrap_or(contract::Method::Get);
-    let headers: Vec<_> =
-        request.headers().iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let destination = Destination::parse("url", &request.url)?;
+    let header = |(name, value): &(String, String)| -> Result<_, CommandError> {
+        Ok((HeaderName::try_from(name)?, HeaderValue::try_from(value)?))
+    };
+    let headers = request.headers.iter().map(header).collect::<Result<Vec<_>, _>>()?;
     let outgoing = Outgoing {
         destination: &destination,
-        method,
+        method: request.method,
         headers: &headers,
-        body: request.body(),
+        body: &request.body,
         timeout: TIMEOUT,
     };
     let answer = client.send(outgoing).await?;
     if answer.truncated {
         return Err("the server's answer is too large".into());
     }
-    let mut response = Response::new(answer.body);
-    *response.status_mut() = StatusCode::from_u16(answer.status)?;
-    *response.headers_mut() = answer.headers;
-    Ok(response)
+    Ok(Response::new(answer.status, answer.body))
 }
 
 /// Runs a command that talks to a server or a database, and prints its answer as JSON.

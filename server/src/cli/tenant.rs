@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use chronq::contract::Method;
 use chronq::contract::paths;
 use clap::{Args, Subcommand};
-use http::Method;
 use serde_json::{Value, json};
 
 use super::CommandError;
@@ -100,7 +100,7 @@ async fn put(target: Target, name: &str, quota: TenantQuota) -> Result<Value, Co
     match target {
         Target::Server(server) => {
             let path = format!("{}/{name}", paths::ADMIN_TENANTS);
-            server.call(Method::PUT, &path, Some(serde_json::to_value(quota)?)).await
+            server.call(Method::Put, &path, Some(serde_json::to_value(quota)?)).await
         }
         Target::Store(store) => {
             store.put_tenant(name, quota.clone()).await?;
@@ -112,7 +112,7 @@ async fn put(target: Target, name: &str, quota: TenantQuota) -> Result<Value, Co
 
 async fn list(target: Target) -> Result<Value, CommandError> {
     match target {
-        Target::Server(server) => server.call(Method::GET, paths::ADMIN_TENANTS, None).await,
+        Target::Server(server) => server.call(Method::Get, paths::ADMIN_TENANTS, None).await,
         Target::Store(store) => {
             let tenants = store.tenants().await?;
             tenants.iter().map(|(name, quota)| shown(name, quota)).collect()
@@ -123,7 +123,7 @@ async fn list(target: Target) -> Result<Value, CommandError> {
 async fn delete(target: Target, name: &str) -> Result<Value, CommandError> {
     match target {
         Target::Server(server) => {
-            server.call(Method::DELETE, &format!("{}/{name}", paths::ADMIN_TENANTS), None).await
+            server.call(Method::Delete, &format!("{}/{name}", paths::ADMIN_TENANTS), None).await
         }
         Target::Store(store) => {
             let deleted = store.delete_tenant(name).await?;

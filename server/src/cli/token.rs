@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use chronq::contract::Method;
 use chronq::contract::paths;
 use clap::{Args, Subcommand};
-use http::Method;
 use serde_json::{Value, json};
 
 use super::CommandError;
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: TokenArguments) -> Result<ExitCode, CommandError> {
 async fn create(target: Target, request: TokenRequest) -> Result<Value, CommandError> {
     match target {
         Target::Server(server) => {
-            server.call(Method::POST, paths::ADMIN_TOKENS, Some(request.to_json())).await
+            server.call(Method::Post, paths::ADMIN_TOKENS, Some(request.to_json())).await
         }
         Target::Store(store) => {
             let hasher = access::hasher(store.as_ref()).await?;
@@ -84,7 +84,7 @@ async fn create(target: Target, request: TokenRequest) -> Result<Value, CommandE
 
 async fn list(target: Target) -> Result<Value, CommandError> {
     match target {
-        Target::Server(server) => server.call(Method::GET, paths::ADMIN_TOKENS, None).await,
+        Target::Server(server) => server.call(Method::Get, paths::ADMIN_TOKENS, None).await,
         Target::Store(store) => {
             let hasher = access::hasher(store.as_ref()).await?;
             let tokens = Tokens::in_store(store.as_ref(), &hasher).list().await?;
@@ -99,7 +99,7 @@ async fn revoke(target: Target, id: &str) -> Result<Value, CommandError> {
         Target::Server(server) => {
             // An id is a UUID; anything else would name another path.
             let id = uuid::Uuid::parse_str(id).map_err(|_| format!("unknown token: \"{id}\""))?;
-            server.call(Method::DELETE, &format!("{}/{id}", paths::ADMIN_TOKENS), None).await
+            server.call(Method::Delete, &format!("{}/{id}", paths::ADMIN_TOKENS), None).await
         }
         Target::Store(store) => {
             let hasher = access::hasher(store.as_ref()).await?;
@@ -112,7 +112,7 @@ async fn revoke(target: Target, id: &str) -> Result<Value, CommandError> {
 
 async fn rotate(target: Target) -> Result<Value, CommandError> {
     match target {
-        Target::Server(server) => server.call(Method::POST, paths::ADMIN_PUBLISH_TOKEN_ROTATE, None).await,
+        Target::Server(server) => server.call(Method::Post, paths::ADMIN_PUBLISH_TOKEN_ROTATE, None).await,
         Target::Store(store) => {
             let hasher = access::hasher(store.as_ref()).await?;
             let minted = Tokens::in_store(store.as_ref(), &hasher).rotate_publish().await?;

@@ -19,7 +19,8 @@ pub(super) fn decide(message: &Claimed, attempt: &Attempt, now_ms: i64, jitter: 
     if is_non_retryable(attempt) || message.retried >= message.max_retries {
         return AttemptVerdict::Failed;
     }
-    let asked = asked_wait(&attempt.headers, now_ms).unwrap_or_default();
+    let header = |name: &str| attempt.headers.get(name)?.to_str().ok();
+    let asked = asked_wait(&header, now_ms).unwrap_or_default();
     // What was asked for is a floor of this wait and the base of the later ones.
     let base = Duration::from_millis(message.retry_delay_ms).max(asked);
     let wait = if message.backoff {
