@@ -122,11 +122,17 @@ fn read(text: &str) -> Option<Instant> {
         }
         _ => return None,
     };
+    let seconds = unix_seconds([year, month, day], [hour, minute, second])?;
+    Some(Instant(seconds * 1_000_000 + micros))
+}
+
+/// Unix seconds of a date from 1970 on and a time in UTC; `None` where there is no such day or time.
+pub(crate) fn unix_seconds([year, month, day]: [i64; 3], [hour, minute, second]: [i64; 3]) -> Option<i64> {
     let days = days_since_1970(year, month, day);
     if civil(days) != (year, month, day) || hour > 23 || minute > 59 || second > 59 || year < 1970 {
         return None;
     }
-    Some(Instant(days * DAY_MICROS + (hour * 3_600 + minute * 60 + second) * 1_000_000 + micros))
+    Some(days * 86_400 + hour * 3_600 + minute * 60 + second)
 }
 
 #[cfg(test)]

@@ -62,8 +62,10 @@ fn build_module(toolchain: &Toolchain, package: &Path, module: &Module) -> Resul
     let wasm = out.join("chronq_bg.wasm");
     Run::new(package.join("node_modules/.bin/wasm-opt"))
         .args([
+            "--flatten",
+            "--rereloop",
             "-Oz",
-            "--converge",
+            "-Oz",
             "--strip-target-features",
             "--enable-bulk-memory",
             "--enable-nontrapping-float-to-int",
