@@ -43,17 +43,24 @@ impl Json {
     }
 
     /// An object of these members.
-    pub(crate) fn object<const N: usize>(members: [(&str, Self); N]) -> Self {
-        Self::Object(Vec::from(members.map(|(name, value)| (name.to_owned(), value))))
+    pub(crate) fn object<const N: usize>(mut members: [(&str, Self); N]) -> Self {
+        Self::of_members(&mut members, true)
     }
 
     /// An object of those members that are not null.
-    pub(crate) fn object_of_given<const N: usize>(members: [(&str, Self); N]) -> Self {
-        let mut object = Self::object(members);
-        if let Self::Object(members) = &mut object {
-            members.retain(|(_, value)| *value != Self::Null);
+    pub(crate) fn object_of_given<const N: usize>(mut members: [(&str, Self); N]) -> Self {
+        Self::of_members(&mut members, false)
+    }
+
+    /// Takes the members over. One function for every number of them: it is small at the edge.
+    fn of_members(members: &mut [(&str, Self)], with_null: bool) -> Self {
+        let mut object = Vec::with_capacity(members.len());
+        for (name, value) in members {
+            if with_null || *value != Self::Null {
+                object.push(((*name).to_owned(), std::mem::take(value)));
+            }
         }
-        object
+        Self::Object(object)
     }
 
     /// Adds a member to an object; nothing else has any.

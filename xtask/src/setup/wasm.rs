@@ -19,7 +19,7 @@ struct Module {
 }
 
 const MODULES: [Module; 2] = [
-    Module { name: "full", features: &[], budget_bytes: 91 * 1_024 },
+    Module { name: "full", features: &[], budget_bytes: 90 * 1_024 },
     Module {
         name: "receiver",
         features: &["--no-default-features", "--features", "receiver"],
