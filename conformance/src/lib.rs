@@ -1,8 +1,8 @@
 //! `chronq-conformance`: one set of answers for every SDK and any server.
 //!
-//! * [`case`] and [`cases`]: questions to SDK faces, asked through [`adapter`]s.
-//! * [`scenario`]: steps against a server, with a [`scripted`] receiver.
-//! * [`report`]: the table requirement × column.
+//! * `case` and `cases`: questions to SDK faces, asked through an `adapter` each.
+//! * `scenario`: steps against a server, with a `scripted` receiver.
+//! * `report`: the table requirement × column.
 //! * `sabotage`, in a build that has the feature: proves that the suite notices.
 //!
 //! The words, the formats and the protocol are in README.md beside this crate.

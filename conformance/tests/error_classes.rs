@@ -4,21 +4,21 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
 use chronq::call::Call;
 use chronq::client::{Client, blocking};
-use chronq::contract::MessageState;
+use chronq::contract::{MessageState, Method};
+use chronq::json::Json;
 use chronq::message::{CancelMessage, GetMessage};
-use chronq::operation::{self, Circumstances, Endpoint, Operation, Parsed};
+use chronq::operation::{self, Circumstances, Endpoint, Operation};
 use chronq::publish::{Content, Publish, PublishOptions};
 use chronq::queue::ListQueues;
 use chronq::retry::{Idempotence, RetryPolicy};
 use chronq::signature::{Body, Receiver, SignatureValue};
 use chronq::timer::{NewTimer, Schedule};
+use chronq::wire::{Request, Response};
 use chronq::{Error, ErrorKind, MessageId, Name};
 use chronq_server::config::Config;
 use chronq_server::testing::TestServer;
-use http::{Method, Request, Response};
 use serde_json::{Value, json};
 
 const UNKNOWN: &str = "01936b0e-8d2c-7c3a-9f00-000000000001";
@@ -34,15 +34,19 @@ impl Operation for Operate {
         Idempotence::Safe
     }
 
-    fn request(&self, endpoint: &Endpoint) -> Result<Request<Bytes>, Error> {
-        endpoint.json_request(self.0.clone(), &self.1, &self.2)
+    fn request(&self, endpoint: &Endpoint) -> Result<Request, Error> {
+        Ok(endpoint.json_request(self.0, &self.1, &self.2.clone().into()))
     }
 
-    fn parse(&self, response: &Response<Bytes>, circumstances: Circumstances) -> Result<Parsed<Self>, Error> {
-        if !response.status().is_success() {
+    fn answer(&mut self, response: &Response, circumstances: Circumstances) -> Result<Option<Json>, Error> {
+        if !(200..300).contains(&response.status) {
             return Err(operation::refusal(response, circumstances));
         }
-        operation::read_json("an operator's call", response).map(Parsed::Done)
+        Ok(std::str::from_utf8(&response.body).ok().and_then(Json::parse))
+    }
+
+    fn output(answer: Json) -> Result<Value, Error> {
+        Ok(serde_json::from_str(&answer.to_string()).expect("JSON"))
     }
 }
 
@@ -99,10 +103,10 @@ impl World {
     /// Clients of a tenant, which has this plan, or none.
     async fn tenant(&self, tenant: &str, level: &str, plan: Option<Value>) -> Clients {
         if let Some(plan) = plan {
-            self.operate(Method::PUT, &format!("/v2/admin/tenants/{tenant}"), plan).await;
+            self.operate(Method::Put, &format!("/v2/admin/tenants/{tenant}"), plan).await;
         }
         let token = json!({"name": format!("{tenant}-{level}"), "level": level, "tenant": tenant});
-        let minted = self.operate(Method::POST, "/v2/admin/tokens", token).await;
+        let minted = self.operate(Method::Post, "/v2/admin/tokens", token).await;
         Clients::new(&self.server.url(), minted["token"].as_str().expect("a token"))
     }
 }
@@ -183,7 +187,7 @@ async fn every_class_of_a_plans_and_an_operators_refusals_is_raised_by_a_real_se
     let error = slow.refused(timer("a", "x", MINUTE)).await;
     assert_eq!(seen(&error), ("Throttled", "rate_limited", Some(429), Some("rate_limited"), Some(86_400)));
 
-    world.operate(Method::POST, "/api/v1/system/timers", json!({"schedule": false})).await;
+    world.operate(Method::Post, "/api/v1/system/timers", json!({"schedule": false})).await;
     let error = acme.refused(timer("a", "x", MINUTE)).await;
     assert_eq!(seen(&error), ("Unavailable", "timers_disabled", Some(503), Some("timers_disabled"), Some(1)));
 
@@ -196,7 +200,7 @@ async fn what_no_good_server_answers_has_its_class_too() {
 
     let nonsense = world.server.inbox_url("nonsense");
     let script = json!({"respond": [{"status": 200, "body": "nothing of the contract"}]});
-    world.operate(Method::PUT, "/dev/inbox/nonsense/script", script).await;
+    world.operate(Method::Put, "/dev/inbox/nonsense/script", script).await;
     let error = Clients::new(&nonsense, world.server.token()).refused(ListQueues).await;
     assert_eq!(seen(&error), ("Protocol", "protocol", Some(200), None, None));
 

@@ -381,7 +381,7 @@ mod tests {
         let written = serde_json::to_string(&info).expect("writable");
         assert_eq!(serde_json::from_str::<ScheduleInfo>(&written).expect("legal"), info);
         assert!(matches!(
-            parse(ListSchedules.clone(), &answer(200, "{}"), FIRST).expect_err("not a list").kind(),
+            parse(ListSchedules, &answer(200, "{}"), FIRST).expect_err("not a list").kind(),
             ErrorKind::Protocol
         ));
     }
