@@ -25,6 +25,7 @@ use chronq_server::store::timers::{
 use chronq_server::store::{self, Clock, DatabaseUrl, Role, Store};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 const LEASE_US: i64 = 10_000_000;
@@ -249,6 +250,58 @@ async fn a_tenant_meets_only_its_own(store: Arc<dyn Store>) {
             Ok(None)
         );
     }
+}
+
+/// Entries read of the key's index, and rows written, so far.
+async fn reading(url: &str) -> (i64, i64) {
+    let mut connection = PgConnection::connect(url).await.expect("connects");
+    sqlx::query_as(
+        "SELECT (SELECT idx_tup_read FROM pg_stat_user_indexes \
+                 WHERE schemaname = current_schema() AND indexrelname = 'timers_pkey'), \
+                (SELECT n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_user_tables \
+                 WHERE schemaname = current_schema() AND relname = 'timers')",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .expect("reads the statistics")
+}
+
+/// Puts timers in calls of a hundred, and fires them a hundred at a time.
+async fn put_and_fire(store: &dyn Store, calls: usize) {
+    for call in 0..calls {
+        let writes = (0..100).flat_map(|n| put(&format!("{call}-{n}"), 0).1.writes).collect();
+        apply(store, TimerCall { writes, ..put("x", 0).1 }).await;
+    }
+    for _ in 0..calls {
+        let claim = store.claim_due_timers(100, LEASE_US).await.expect("claims");
+        let ids = claim.timers.iter().map(|timer| timer.id).collect();
+        store.fire_timers(claim.token, ids).await.expect("fires");
+    }
+}
+
+/// Plans are made by what the statistics say, and those are taken when the sweeper has just fired all there was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn timers_are_found_by_their_keys_even_where_postgres_takes_their_table_for_empty() {
+    let url = postgres_server::fresh_url().await;
+    let store = store::open(&url.parse().expect("a URL"), Role::Serve, Clock::new()).await.expect("opens");
+    put_and_fire(&*store, 1).await;
+    let mut connection = PgConnection::connect(&url).await.expect("connects");
+    // The pages stay, so that they are known to hold nothing.
+    let emptied = "VACUUM (ANALYZE, TRUNCATE false) timers";
+    sqlx::raw_sql(emptied).execute(&mut connection).await.expect("takes statistics");
+    put_and_fire(&*store, 10).await;
+    assert_eq!(logged(&*store).await.len(), 1_100);
+    // A connection tells what it has done when it ends; each timer was put, claimed and fired.
+    store.close().await;
+    for _ in 0..200 {
+        let (read, written) = reading(&url).await;
+        if written == 3_300 {
+            assert!(read <= 5_500, "{read} entries were read, where five a timer are enough");
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the statistics never came");
 }
 
 /// One step of a random history.

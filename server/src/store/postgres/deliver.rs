@@ -34,7 +34,7 @@ pub(super) async fn claim(
          ), m AS ( \
              UPDATE messages SET state = 2, claim = claim + 1, lease_until = $2 + timeout_ms + $4, \
                  started_at = $2 \
-             WHERE seq IN (SELECT seq FROM due) RETURNING * \
+             WHERE seq = ANY(ARRAY(SELECT seq FROM due)) RETURNING * \
          ) \
          SELECT {CLAIMED_COLUMNS}, q.id, q.version \
          FROM m JOIN contents c ON c.seq = m.seq JOIN queues q ON q.id = m.queue ORDER BY m.due_at, m.seq"

@@ -138,9 +138,12 @@ async fn standing<'a>(
     let (ids, keys): (Vec<i64>, Vec<&str>) = identities.iter().copied().unzip();
     // Locked in one order, so that two calls never wait for each other.
     let rows = sqlx::query(
+        // A join to the keys could be planned as a walk over all timers: see `PLANNING`.
         "SELECT t.id, t.queue_id, t.timer_key, t.txn, coalesce(t.claimed_until_us > $3, false)
-         FROM timers t JOIN unnest($1::bigint[], $2::text[]) AS i (queue_id, timer_key)
-           ON t.queue_id = i.queue_id AND t.timer_key = i.timer_key
+         FROM timers t WHERE t.id = ANY(ARRAY(
+             SELECT found.id FROM unnest($1::bigint[], $2::text[]) AS i (queue_id, timer_key) CROSS JOIN LATERAL (
+                 SELECT k.id FROM timers k WHERE k.queue_id = i.queue_id AND k.timer_key = i.timer_key LIMIT 1
+             ) AS found))
          ORDER BY t.id FOR UPDATE OF t",
     )
     .bind(&ids)
@@ -367,7 +370,7 @@ pub(super) async fn claim(
              SELECT id FROM timers WHERE next_us <= $1 AND (claimed_until_us IS NULL OR claimed_until_us <= $1)
              ORDER BY next_us, id LIMIT $2 FOR UPDATE SKIP LOCKED
          ), m AS (
-             UPDATE timers SET claim = $3, claimed_until_us = $4 WHERE id IN (SELECT id FROM due)
+             UPDATE timers SET claim = $3, claimed_until_us = $4 WHERE id = ANY(ARRAY(SELECT id FROM due))
              RETURNING id, queue_id, timer_key, due_us, attempts
          )
          SELECT m.id, q.tenant, q.name, m.timer_key, m.due_us, m.attempts
@@ -424,16 +427,17 @@ pub(super) async fn fire(
     let wanted: Vec<_> = held.iter().map(|(_, partition)| partition.clone()).collect();
     let places = super::frame_log::take_places(conn, now_us, &wanted).await?;
     sqlx::query(
+        // By keys alone, not by a join that could be planned as a walk over all timers: see `PLANNING`.
         "WITH gone AS (
-             DELETE FROM timers t USING unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS i (id, partition_id, frame_offset)
-             WHERE t.id = i.id
-             RETURNING t.id, i.partition_id, i.frame_offset, t.queue_id, t.txn, t.message_id, t.packing, t.producer
+             DELETE FROM timers WHERE id = ANY($1)
+             RETURNING id, array_position($1, id) AS place, queue_id, txn, message_id, packing, producer
          ), bodies AS (
              DELETE FROM timer_payloads WHERE timer_id = ANY($1)
          )
          INSERT INTO log_frames (partition_id, frame_offset, queue_id, created_us, message_id, packing, txn, producer, payload)
-         SELECT g.partition_id, g.frame_offset, g.queue_id, $4, g.message_id, g.packing, g.txn, g.producer, p.payload
-         FROM gone g JOIN timer_payloads p ON p.timer_id = g.id",
+         SELECT ($2::bigint[])[place], ($3::bigint[])[place], queue_id, $4, message_id, packing, txn, producer,
+                (SELECT p.payload FROM timer_payloads p WHERE p.timer_id = gone.id)
+         FROM gone",
     )
     .bind(held.iter().map(|(id, _)| *id).collect::<Vec<_>>())
     .bind(places.iter().map(|(partition_id, _)| *partition_id).collect::<Vec<_>>())
