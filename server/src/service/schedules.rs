@@ -59,8 +59,9 @@ pub async fn put(state: &AppState, schedule: Schedule) -> Result<Put, ScheduleEr
     let next = next_run(&schedule, created, now).await?;
     match store(state, &schedule, next).await? {
         // The clock went on to another second in between, and a bare rule counts from what is stored.
+        // It is looked for from there as well: from `now`, the rule's own beginning would be a run.
         Put::Made(info) if info.created_at.div_euclid(1_000) != created.div_euclid(1_000) => {
-            let next = next_run(&schedule, info.created_at, now).await?;
+            let next = next_run(&schedule, info.created_at, info.created_at).await?;
             match store(state, &schedule, next).await? {
                 Put::Made(info) | Put::Changed(info) => Ok(Put::Made(info)),
             }
