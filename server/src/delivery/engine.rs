@@ -98,9 +98,7 @@ impl Loop {
             .map(|(queue, _)| queue.clone())
             .collect();
         for queue in due {
-            // From here on, whatever is freed or published yields to what waits.
-            self.state.engine.slots.set_backlog(&queue, true);
-            let places = self.state.engine.slots.reserve_free(&queue);
+            let places = self.state.engine.slots.reserve_for_claim(&queue);
             if places.count() == 0 {
                 continue;
             }
@@ -190,11 +188,12 @@ impl Loop {
                     self.found_nothing.remove(&queue);
                 }
                 if claimed.len() >= asked {
+                    self.state.engine.slots.behind(&queue);
                     self.due.insert(queue, now);
                 } else {
                     // Emptied, unless a signal came while it was being claimed from.
                     let more = self.due.get(&queue).is_some_and(|at| *at <= now);
-                    self.state.engine.slots.set_backlog(&queue, more);
+                    self.state.engine.slots.caught_up(&queue, more);
                     self.agenda_wanted = true;
                 }
                 deliver(&self.state, places, claimed);

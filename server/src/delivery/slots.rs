@@ -28,13 +28,19 @@ struct State {
 struct Places {
     limit: usize,
     used: usize,
-    /// Older messages wait in the store.
+    /// Older messages wait in the store: publishes leave the places to them.
     backlog: bool,
 }
 
 impl Default for Places {
     fn default() -> Self {
         Self { limit: limits::DEFAULT_CONCURRENCY as usize, used: 0, backlog: false }
+    }
+}
+
+impl Places {
+    fn free(&self) -> usize {
+        self.limit.saturating_sub(self.used)
     }
 }
 
@@ -56,22 +62,28 @@ impl Slots {
         }
     }
 
-    /// Every place that is free, for a claim.
-    pub(super) fn reserve_free(&self, queue: &Name) -> Reservation {
-        self.reserve(queue, usize::MAX, false)
+    /// Places for a claim. Where there is a backlog it takes all that are free; else half of them, so that
+    /// what is published meanwhile finds a place and need not be claimed as well. Where none is free there
+    /// is a backlog from now on.
+    pub(super) fn reserve_for_claim(&self, queue: &Name) -> Reservation {
+        self.reserve(queue, |places| {
+            let free = places.free();
+            places.backlog |= free == 0;
+            if places.backlog { free } else { free.div_ceil(2) }
+        })
     }
 
     /// Places for messages that are just being published.
     pub(super) fn reserve_for_publish(&self, queue: &Name, wanted: usize) -> Reservation {
-        self.reserve(queue, wanted, true)
+        self.reserve(queue, |places| if places.backlog { 0 } else { places.free().min(wanted) })
     }
 
-    fn reserve(&self, queue: &Name, wanted: usize, yields_to_backlog: bool) -> Reservation {
+    fn reserve(&self, queue: &Name, count: impl FnOnce(&mut Places) -> usize) -> Reservation {
         let mut state = self.lock();
         let closed = state.closed;
         let count = match state.queues.get_mut(queue) {
-            Some(places) if !(closed || yields_to_backlog && places.backlog) => {
-                let count = places.limit.saturating_sub(places.used).min(wanted);
+            Some(places) if !closed => {
+                let count = count(places);
                 places.used += count;
                 count
             }
@@ -87,10 +99,19 @@ impl Slots {
         Slot { slots: self.clone(), queue: queue.clone() }
     }
 
-    /// Notes whether older messages of the queue wait in the store.
-    pub(super) fn set_backlog(&self, queue: &Name, backlog: bool) {
+    /// Notes that a claim found as many messages as it asked for: there may be more.
+    pub(super) fn behind(&self, queue: &Name) {
         if let Some(places) = self.lock().queues.get_mut(queue) {
-            places.backlog = backlog;
+            places.backlog = true;
+        }
+    }
+
+    /// Notes that a claim has emptied the queue; `more` says that something came since. Where several are
+    /// delivered at once that little is claimed beside what is published; a queue that delivers one at a
+    /// time keeps its order.
+    pub(super) fn caught_up(&self, queue: &Name, more: bool) {
+        if let Some(places) = self.lock().queues.get_mut(queue) {
+            places.backlog = more && places.limit == 1;
         }
     }
 
@@ -197,33 +218,60 @@ mod tests {
     fn a_queue_gives_as_many_places_as_its_concurrency() {
         let (slots, queue) = slots(3);
         let two = slots.reserve_for_publish(&queue, 2);
-        let rest = slots.reserve_free(&queue);
+        let rest = slots.reserve_for_claim(&queue);
         assert_eq!((two.count(), rest.count()), (2, 1));
         drop(two);
-        assert_eq!(slots.reserve_free(&queue).count(), 2);
+        assert_eq!(slots.reserve_for_publish(&queue, 5).count(), 2);
         assert_eq!(slots.used(), 1);
     }
 
     #[test]
     fn a_change_of_concurrency_applies_at_once() {
         let (slots, queue) = slots(2);
-        let mut held = slots.reserve_free(&queue);
+        let mut held = slots.reserve_for_claim(&queue);
         let first = held.take().expect("place");
         drop(held);
         slots.set_limits([(queue.clone(), 1)]);
-        assert_eq!(slots.reserve_free(&queue).count(), 0);
+        assert_eq!(slots.reserve_for_claim(&queue).count(), 0);
         drop(first);
-        assert_eq!(slots.reserve_free(&queue).count(), 1);
+        assert_eq!(slots.reserve_for_claim(&queue).count(), 1);
         slots.set_limits([(queue.clone(), 5)]);
-        assert_eq!(slots.reserve_free(&queue).count(), 5);
+        assert_eq!(slots.reserve_for_claim(&queue).count(), 5);
     }
 
     #[test]
     fn a_publish_does_not_overtake_what_waits() {
         let (slots, queue) = slots(2);
-        slots.set_backlog(&queue, true);
+        slots.behind(&queue);
         assert_eq!(slots.reserve_for_publish(&queue, 1).count(), 0);
-        assert_eq!(slots.reserve_free(&queue).count(), 2);
+        assert_eq!(slots.reserve_for_claim(&queue).count(), 2);
+    }
+
+    #[test]
+    fn a_claim_leaves_half_of_the_places_to_publishes_until_it_falls_behind() {
+        let (slots, queue) = slots(5);
+        let claim = slots.reserve_for_claim(&queue);
+        assert_eq!(claim.count(), 3);
+        let published = slots.reserve_for_publish(&queue, 9);
+        assert_eq!(published.count(), 2);
+        assert_eq!(slots.reserve_for_claim(&queue).count(), 0);
+        drop(claim);
+        assert_eq!(slots.reserve_for_publish(&queue, 1).count(), 0);
+        assert_eq!(slots.reserve_for_claim(&queue).count(), 3);
+        slots.caught_up(&queue, true);
+        assert_eq!(slots.reserve_for_publish(&queue, 1).count(), 1);
+    }
+
+    #[test]
+    fn a_queue_that_delivers_one_at_a_time_keeps_its_order() {
+        let (slots, queue) = slots(1);
+        let claim = slots.reserve_for_claim(&queue);
+        assert_eq!((claim.count(), slots.reserve_for_publish(&queue, 1).count()), (1, 0));
+        drop(claim);
+        slots.caught_up(&queue, true);
+        assert_eq!(slots.reserve_for_publish(&queue, 1).count(), 0);
+        slots.caught_up(&queue, false);
+        assert_eq!(slots.reserve_for_publish(&queue, 1).count(), 1);
     }
 
     #[test]
@@ -232,6 +280,6 @@ mod tests {
         let unknown: Name = "unknown".parse().expect("name");
         assert_eq!(slots.reserve_for_publish(&unknown, 1).count(), 0);
         slots.close();
-        assert_eq!(slots.reserve_free(&queue).count(), 0);
+        assert_eq!(slots.reserve_for_claim(&queue).count(), 0);
     }
 }
