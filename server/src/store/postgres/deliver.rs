@@ -62,7 +62,10 @@ pub(super) async fn claim(
 /// Later columns are null where the message ends. A lease is there exactly while a message is active; that
 /// it is asked for, and not the state, keeps the plan to the rows' keys: by the state it would read the
 /// index of all leases, the ended ones included, once for each row.
-const SETTLE: &str = "\
+macro_rules! settle {
+    ($kept:literal) => {
+        concat!(
+            "\
 WITH input AS (
     SELECT * FROM unnest($1::bigint[], $2::int[], $3::smallint[], $4::bigint[], $5::bigint[], $6::int[],
                          $7::text[], $8::bytea[], $9::bool[], $10::bigint[])
@@ -78,10 +81,21 @@ WITH input AS (
 ), kept AS (
     INSERT INTO responses AS r (seq, status, headers, body, truncated, duration_ms)
     SELECT seq, status, headers, body, truncated, took_ms FROM settled
-    ON CONFLICT (seq) DO UPDATE SET status = excluded.status, headers = excluded.headers,
-        body = excluded.body, truncated = excluded.truncated, duration_ms = excluded.duration_ms
+    ",
+            $kept,
+            "
 )
-SELECT seq, queue, due_at FROM settled";
+SELECT seq, queue, due_at FROM settled"
+        )
+    };
+}
+
+/// For a batch of first claims: none of them has been settled before, and looking for a conflict costs.
+const SETTLE_FIRST: &str = settle!("");
+const SETTLE: &str = settle!(
+    "ON CONFLICT (seq) DO UPDATE SET status = excluded.status, headers = excluded.headers,
+        body = excluded.body, truncated = excluded.truncated, duration_ms = excluded.duration_ms"
+);
 
 pub(super) async fn settle(
     store: &PostgresStore,
@@ -145,7 +159,8 @@ async fn send(
         .iter()
         .map(|s| headers_json(&s.response.headers))
         .collect::<Result<Vec<String>, StoreError>>()?;
-    let rows: Vec<(i64, i64, i64)> = sqlx::query_as(SETTLE)
+    let statement = if batch.iter().all(|s| s.lease.claim == 1) { SETTLE_FIRST } else { SETTLE };
+    let rows: Vec<(i64, i64, i64)> = sqlx::query_as(statement)
         .bind(batch.iter().map(|s| s.lease.seq).collect::<Vec<_>>())
         .bind(batch.iter().map(|s| s.lease.claim).collect::<Vec<_>>())
         .bind(each_state.collect::<Vec<_>>())
@@ -201,15 +216,14 @@ async fn bury_one(
     let settings = &target.in_force;
     sqlx::query(
         "WITH copy AS ( \
-             INSERT INTO messages (seq, id, queue, state, due_at, max_retries, timeout_ms, retry_delay_ms, \
-                                   created_at, schedule, dead_letter_of) \
-             SELECT nextval('messages_seq'), $2, $3, 0, $4, $5, $6, $7, $4, schedule, \
-                    coalesce(dead_letter_of, id) \
-             FROM messages WHERE seq = $1 RETURNING seq \
-         ), body AS ( \
-             INSERT INTO contents (seq, method, url, headers, labels, body) \
-             SELECT copy.seq, c.method, c.url, c.headers, c.labels, c.body \
-             FROM copy, contents c WHERE c.seq = $1 \
+             INSERT INTO contents (seq, id, queue, created_at, schedule, dead_letter_of, method, url, headers, \
+                                   labels, body) \
+             SELECT nextval('messages_seq'), $2, $3, $4, schedule, coalesce(dead_letter_of, id), method, url, \
+                    headers, labels, body \
+             FROM contents WHERE seq = $1 RETURNING seq \
+         ), waiting AS ( \
+             INSERT INTO messages (seq, queue, state, due_at, max_retries, timeout_ms, retry_delay_ms) \
+             SELECT seq, $3, 0, $4, $5, $6, $7 FROM copy \
          ) \
          INSERT INTO message_labels (label, seq) \
          SELECT l.label, copy.seq FROM copy, message_labels l WHERE l.seq = $1",

@@ -15,25 +15,27 @@ use super::error::PgError;
 use super::rows::{MESSAGE_COLUMNS, MESSAGE_TABLES, message as message_of};
 
 pub(super) async fn message(store: &PostgresStore, id: Uuid) -> Result<Option<Message>, PgError> {
-    let sql = format!("SELECT {MESSAGE_COLUMNS} FROM {MESSAGE_TABLES} WHERE m.id = $1");
+    let sql = format!("SELECT {MESSAGE_COLUMNS} FROM {MESSAGE_TABLES} WHERE c.id = $1");
     let row = sqlx::query(AssertSqlSafe(sql)).bind(id).fetch_optional(&store.pool).await?;
     row.as_ref().map(message_of).transpose()
 }
 
 /// The state of a message whose queue is there.
 async fn state(store: &PostgresStore, id: Uuid) -> Result<Option<MessageState>, PgError> {
-    let code: Option<i16> =
-        sqlx::query_scalar("SELECT m.state FROM messages m JOIN queues q ON q.id = m.queue WHERE m.id = $1")
-            .bind(id)
-            .fetch_optional(&store.pool)
-            .await?;
+    let code: Option<i16> = sqlx::query_scalar(
+        "SELECT m.state FROM contents c JOIN messages m ON m.seq = c.seq JOIN queues q ON q.id = c.queue \
+         WHERE c.id = $1",
+    )
+    .bind(id)
+    .fetch_optional(&store.pool)
+    .await?;
     Ok(code.map(state_of).transpose()?)
 }
 
 pub(super) async fn cancel(store: &PostgresStore, now: UnixMillis, id: Uuid) -> Result<Cancelled, PgError> {
     let cancelled = sqlx::query(
-        "UPDATE messages SET state = $2, finished_at = $3 \
-         WHERE id = $1 AND state < 2 AND queue IN (SELECT id FROM queues)",
+        "UPDATE messages m SET state = $2, finished_at = $3 FROM contents c JOIN queues q ON q.id = c.queue \
+         WHERE c.id = $1 AND m.seq = c.seq AND m.state < 2",
     )
     .bind(id)
     .bind(state_code(MessageState::Cancelled))
@@ -53,8 +55,8 @@ pub(super) async fn retry_failed(
 ) -> Result<(RetriedByHand, Option<Wake>), PgError> {
     let queue: Option<String> = sqlx::query_scalar(
         "UPDATE messages m SET state = 1, due_at = $2, finished_at = NULL, retried = m.retried + 1, \
-         max_retries = m.retried + 1 FROM queues q WHERE m.id = $1 AND m.state = 5 AND q.id = m.queue \
-         RETURNING q.name",
+         max_retries = m.retried + 1 FROM contents c JOIN queues q ON q.id = c.queue \
+         WHERE c.id = $1 AND m.seq = c.seq AND m.state = 5 RETURNING q.name",
     )
     .bind(id)
     .bind(now)
@@ -73,14 +75,17 @@ pub(super) async fn events(store: &PostgresStore, filter: &EventFilter) -> Resul
     sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         .execute(&mut *transaction)
         .await?;
-    let mut count =
-        QueryBuilder::new("SELECT count(*) FROM messages m JOIN queues q ON q.id = m.queue WHERE TRUE");
+    let mut count = QueryBuilder::new("SELECT count(*) FROM contents c JOIN queues q ON q.id = c.queue");
+    if filter.state.is_some() {
+        count.push(" JOIN messages m ON m.seq = c.seq");
+    }
+    count.push(" WHERE TRUE");
     conditions(&mut count, filter);
     let total: i64 = count.build_query_scalar().fetch_one(&mut *transaction).await?;
     let mut page = QueryBuilder::new("SELECT ");
     page.push(MESSAGE_COLUMNS).push(" FROM ").push(MESSAGE_TABLES).push(" WHERE TRUE");
     conditions(&mut page, filter);
-    page.push(" ORDER BY m.seq DESC LIMIT ").push_bind(i64::from(filter.limit));
+    page.push(" ORDER BY c.seq DESC LIMIT ").push_bind(i64::from(filter.limit));
     page.push(" OFFSET ").push_bind(i64::from(filter.offset));
     let rows = page.build().fetch_all(&mut *transaction).await?;
     transaction.commit().await?;
@@ -96,10 +101,10 @@ fn conditions(query: &mut QueryBuilder<Postgres>, filter: &EventFilter) {
         query.push(" AND m.state = ").push_bind(state_code(state));
     }
     if let Some(schedule) = &filter.schedule {
-        query.push(" AND m.schedule = ").push_bind(schedule.as_str().to_owned());
+        query.push(" AND c.schedule = ").push_bind(schedule.as_str().to_owned());
     }
     if let Some(label) = &filter.label {
-        query.push(" AND m.seq IN (SELECT seq FROM message_labels WHERE label = ");
+        query.push(" AND c.seq IN (SELECT seq FROM message_labels WHERE label = ");
         query.push_bind(label.clone()).push(")");
     }
 }

@@ -41,16 +41,17 @@ macro_rules! rows_from {
         concat!(
             "\
 , rows AS (
-    INSERT INTO messages (seq, id, queue, state, due_at, claim, lease_until, max_retries, timeout_ms,
-                          retry_delay_ms, created_at, started_at, schedule)
-    SELECT seq, id, queue, state, due_at, claim, lease_until, max_retries, timeout_ms, retry_delay_ms, $21,
-           started_at, schedule
+    INSERT INTO messages (seq, queue, state, due_at, claim, lease_until, max_retries, timeout_ms,
+                          retry_delay_ms, started_at)
+    SELECT seq, queue, state, due_at, claim, lease_until, max_retries, timeout_ms, retry_delay_ms, started_at
     FROM ",
             $source,
             "
 ), bodies AS (
-    INSERT INTO contents (seq, method, url, headers, labels, callback, failure_callback, body)
-    SELECT seq, method, url, headers, labels, callback, failure_callback, body FROM ",
+    INSERT INTO contents (seq, id, queue, created_at, schedule, method, url, headers, labels, callback,
+                          failure_callback, body)
+    SELECT seq, id, queue, $21, schedule, method, url, headers, labels, callback, failure_callback, body
+    FROM ",
             $source,
             "
 )"

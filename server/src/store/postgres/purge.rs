@@ -30,7 +30,9 @@ pub(super) async fn purge(store: &PostgresStore, now: UnixMillis, limit: u32) ->
     let deleted: Vec<i64> =
         sqlx::query_scalar("SELECT id FROM deleted_queues").fetch_all(&mut *connection).await?;
     for queue in deleted {
-        left -= delete(&mut connection, "queue = $1 AND $2::bigint IS NOT NULL", (queue, 0, left)).await?;
+        left -=
+            delete(&mut connection, "contents WHERE queue = $1 AND $2::bigint IS NOT NULL", (queue, 0, left))
+                .await?;
     }
     if left > 0 {
         sqlx::query("DELETE FROM deleted_queues WHERE deleted_at <= $1")
@@ -43,14 +45,14 @@ pub(super) async fn purge(store: &PostgresStore, now: UnixMillis, limit: u32) ->
         let finished_before = now.saturating_sub(signed(queue.in_force.keep_completed_ms));
         left -= delete(
             &mut connection,
-            "queue = $1 AND finished_at IS NOT NULL AND finished_at <= $2",
+            "messages WHERE queue = $1 AND finished_at IS NOT NULL AND finished_at <= $2",
             (queue.id, finished_before, left),
         )
         .await?;
         let due_before = now.saturating_sub(signed(queue.in_force.keep_queued_ms));
         left -= delete(
             &mut connection,
-            "queue = $1 AND state < 2 AND due_at <= $2",
+            "messages WHERE queue = $1 AND state < 2 AND due_at <= $2",
             (queue.id, due_before, left),
         )
         .await?;
@@ -60,7 +62,7 @@ pub(super) async fn purge(store: &PostgresStore, now: UnixMillis, limit: u32) ->
 
 async fn delete(
     connection: &mut PgConnection,
-    condition: &'static str,
+    rows: &'static str,
     (queue, before, limit): (i64, UnixMillis, i64),
 ) -> Result<i64, PgError> {
     if limit <= 0 {
@@ -68,7 +70,7 @@ async fn delete(
     }
     let sql = format!(
         "WITH gone AS (DELETE FROM messages WHERE seq IN \
-             (SELECT seq FROM messages WHERE {condition} LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING seq), \
+             (SELECT seq FROM {rows} LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING seq), \
          bodies AS (DELETE FROM contents c USING gone WHERE c.seq = gone.seq), \
          answers AS (DELETE FROM responses r USING gone WHERE r.seq = gone.seq), \
          labels AS (DELETE FROM message_labels l USING gone WHERE l.seq = gone.seq) \

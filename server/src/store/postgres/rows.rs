@@ -16,8 +16,8 @@ use crate::store::types::queue::InForce;
 use super::error::PgError;
 
 /// What [`claimed`] reads, in its order; `m` a claimed message, `c` contents.
-pub(super) const CLAIMED_COLUMNS: &str = "m.seq, m.claim, m.lease_until, m.id, m.retried, m.max_retries, \
-     m.timeout_ms, m.retry_delay_ms, m.created_at, m.schedule, m.dead_letter_of, c.method, c.url, c.headers, \
+pub(super) const CLAIMED_COLUMNS: &str = "m.seq, m.claim, m.lease_until, c.id, m.retried, m.max_retries, \
+     m.timeout_ms, m.retry_delay_ms, c.created_at, c.schedule, c.dead_letter_of, c.method, c.url, c.headers, \
      c.labels, c.callback, c.failure_callback, c.body";
 
 pub(super) fn claimed(row: &PgRow, queue: &Name, in_force: &InForce) -> Result<Claimed, PgError> {
@@ -46,13 +46,13 @@ pub(super) fn claimed(row: &PgRow, queue: &Name, in_force: &InForce) -> Result<C
 }
 
 /// What [`message`] reads, in its order; `m` messages, `q` queues, `c` contents, `r` responses.
-pub(super) const MESSAGE_COLUMNS: &str = "m.id, q.name, m.state, c.url, c.method, c.labels, m.schedule, \
-     m.dead_letter_of, m.created_at, m.due_at, m.started_at, m.finished_at, m.retried, m.max_retries, \
+pub(super) const MESSAGE_COLUMNS: &str = "c.id, q.name, m.state, c.url, c.method, c.labels, c.schedule, \
+     c.dead_letter_of, c.created_at, m.due_at, m.started_at, m.finished_at, m.retried, m.max_retries, \
      r.status, r.headers, r.body, r.truncated, r.duration_ms";
 
 /// The tables under [`MESSAGE_COLUMNS`].
-pub(super) const MESSAGE_TABLES: &str = "messages m JOIN queues q ON q.id = m.queue \
-     JOIN contents c ON c.seq = m.seq LEFT JOIN responses r ON r.seq = m.seq";
+pub(super) const MESSAGE_TABLES: &str = "contents c JOIN messages m ON m.seq = c.seq \
+     JOIN queues q ON q.id = c.queue LEFT JOIN responses r ON r.seq = c.seq";
 
 pub(super) fn message(row: &PgRow) -> Result<Message, PgError> {
     let response = match row.try_get::<Option<i32>, _>(14)? {

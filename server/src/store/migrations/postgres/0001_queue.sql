@@ -14,16 +14,15 @@ INSERT INTO queues (name, settings) VALUES ('default', '{}');
 -- may have been under way.
 CREATE TABLE deleted_queues (id BIGINT PRIMARY KEY, deleted_at BIGINT NOT NULL);
 
--- Narrow rows: what changes, and what is searched. State: 0 created, 1 retry, 2 active, 3 completed,
--- 4 cancelled, 5 failed.
+-- Narrow rows: what changes, and what is searched by what changes. A change of an indexed column writes
+-- anew to every index of the row, so that those that never change stand with the contents. State: 0 created,
+-- 1 retry, 2 active, 3 completed, 4 cancelled, 5 failed.
 CREATE SEQUENCE messages_seq;
 CREATE TABLE messages (
     seq BIGINT PRIMARY KEY,
-    id UUID NOT NULL,
     queue BIGINT NOT NULL,
     due_at BIGINT NOT NULL,
     lease_until BIGINT,
-    created_at BIGINT NOT NULL,
     started_at BIGINT,
     finished_at BIGINT,
     timeout_ms BIGINT NOT NULL,
@@ -32,21 +31,21 @@ CREATE TABLE messages (
     claim INTEGER NOT NULL DEFAULT 0,
     retried INTEGER NOT NULL DEFAULT 0,
     max_retries INTEGER NOT NULL,
-    state SMALLINT NOT NULL CHECK (state BETWEEN 0 AND 5),
-    schedule TEXT,
-    dead_letter_of UUID
+    state SMALLINT NOT NULL CHECK (state BETWEEN 0 AND 5)
 ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
-CREATE UNIQUE INDEX messages_id ON messages (id);
-CREATE INDEX messages_queue ON messages (queue, seq);
 -- A row is in at most one of the next three.
 CREATE INDEX messages_due ON messages (queue, due_at, seq) WHERE state < 2;
 CREATE INDEX messages_lease ON messages (lease_until) WHERE state = 2;
 CREATE INDEX messages_finished ON messages (queue, finished_at) INCLUDE (state, duration_ms) WHERE finished_at IS NOT NULL;
-CREATE INDEX messages_schedule ON messages (schedule, seq) WHERE schedule IS NOT NULL;
 
--- Written once, read at most once per attempt, apart from the rows that change.
+-- One for each message, written once: what it is, and what is read at most once per attempt.
 CREATE TABLE contents (
     seq BIGINT PRIMARY KEY,
+    id UUID NOT NULL,
+    queue BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    schedule TEXT,
+    dead_letter_of UUID,
     method TEXT NOT NULL,
     url TEXT NOT NULL,
     headers TEXT NOT NULL,
@@ -55,6 +54,9 @@ CREATE TABLE contents (
     failure_callback TEXT,
     body BYTEA NOT NULL
 );
+CREATE UNIQUE INDEX contents_id ON contents (id);
+CREATE INDEX contents_queue ON contents (queue, seq);
+CREATE INDEX contents_schedule ON contents (schedule, seq) WHERE schedule IS NOT NULL;
 
 -- The last attempt's outcome.
 CREATE TABLE responses (
