@@ -51,7 +51,7 @@ async fn make_token(options: &Programs, database: &str) -> Outcome<String> {
 }
 
 /// Which one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Kind {
     Sqlite,
     Postgres,

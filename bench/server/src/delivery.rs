@@ -26,6 +26,9 @@ pub(crate) struct Options {
     /// Connections that publish at once.
     #[arg(long, default_value_t = 64)]
     connections: usize,
+    /// Only these contenders.
+    #[arg(long, value_enum)]
+    only: Vec<Kind>,
 }
 
 /// Runs it and prints the table.
@@ -58,6 +61,7 @@ fn kinds(options: &Options) -> Vec<Kind> {
             kinds.push(Kind::PgBoss);
         }
     }
+    kinds.retain(|kind| options.only.is_empty() || options.only.contains(kind));
     kinds
 }
 

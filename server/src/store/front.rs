@@ -41,7 +41,7 @@ pub struct Publisher(Batcher<Vec<NewMessage>, Vec<Enqueued>>);
 impl Publisher {
     /// Starts it on the current runtime.
     pub fn start(store: Arc<dyn Store>, ready: Option<Arc<dyn ReadySink>>) -> Self {
-        let parallel = store.parallel_batches();
+        let parallel = store.parallel_publishes();
         let weigh = |messages: &Vec<NewMessage>| messages.iter().map(|message| message.body.len()).sum();
         Self(Batcher::start(parallel, weigh, move |calls| {
             let (store, ready) = (Arc::clone(&store), ready.clone());
@@ -62,7 +62,7 @@ pub struct Settler(Batcher<Settlement, Settled>);
 impl Settler {
     /// Starts it on the current runtime.
     pub fn start(store: Arc<dyn Store>) -> Self {
-        let parallel = store.parallel_batches();
+        let parallel = store.parallel_settlements();
         let weigh = |settlement: &Settlement| settlement.response.body.len();
         Self(Batcher::start(parallel, weigh, move |settlements| {
             let store = Arc::clone(&store);

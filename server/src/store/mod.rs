@@ -216,8 +216,10 @@ pub trait Store: QueueStore + TopologyStore + ScheduleStore + AdminStore + Timer
     fn clock(&self) -> &Clock;
     /// Hints for loops that sleep; subscribe before you look.
     fn wakes(&self) -> broadcast::Receiver<Wake>;
-    /// How many batches are worth running at once: see [`front`].
-    fn parallel_batches(&self) -> usize;
+    /// How many batches of publishes are worth running at once: see [`front`].
+    fn parallel_publishes(&self) -> usize;
+    /// How many batches of settlements: nobody waits for one, so fewer and larger ones cost less.
+    fn parallel_settlements(&self) -> usize;
     /// Answers when the store does.
     async fn ping(&self) -> StoreResult<()>;
     /// Ends what the store runs in the background; what was answered is on disk already.

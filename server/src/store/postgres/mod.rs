@@ -154,8 +154,13 @@ impl Store for PostgresStore {
         self.wakes.subscribe()
     }
 
-    fn parallel_batches(&self) -> usize {
-        3
+    fn parallel_publishes(&self) -> usize {
+        // One is being committed while the next one is collected.
+        2
+    }
+
+    fn parallel_settlements(&self) -> usize {
+        1
     }
 
     async fn ping(&self) -> StoreResult<()> {

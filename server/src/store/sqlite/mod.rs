@@ -155,8 +155,12 @@ impl Store for SqliteStore {
         self.wakes.subscribe()
     }
 
-    fn parallel_batches(&self) -> usize {
+    fn parallel_publishes(&self) -> usize {
         // One is being committed while the next one is collected.
+        2
+    }
+
+    fn parallel_settlements(&self) -> usize {
         2
     }
 
