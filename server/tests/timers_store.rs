@@ -59,6 +59,7 @@ on_both! {
     a_timer_is_claimed_once_until_its_lease_has_passed,
     a_stale_claim_writes_nothing,
     a_timer_whose_claim_went_stale_is_claimed_again,
+    a_claim_on_a_deleted_queue_does_not_fire_what_comes_after_it,
     entries_that_are_out_of_date_hide_no_due_timer,
     frames_of_one_cycle_enter_a_partition_in_expiry_order,
     a_failure_after_a_reschedule_is_history,
@@ -214,6 +215,20 @@ async fn a_failure_after_a_reschedule_is_history(store: Arc<dyn Store>) {
     assert_eq!(store.fail_timers(claim.token, vec![failure]).await, Ok(0));
     let peek = store.peek_timer("default", "q", "k").await.expect("reads").expect("stands").row;
     assert_eq!((peek.attempts, peek.last_error), (0, None));
+}
+
+async fn a_claim_on_a_deleted_queue_does_not_fire_what_comes_after_it(store: Arc<dyn Store>) {
+    apply(&*store, put("k", 0).1).await;
+    let claim = store.claim_due_timers(10, LEASE_US).await.expect("claims");
+    store.delete_log("default", "q").await.expect("deletes");
+    assert_eq!(apply_one(&*store, put("k", 60_000).1).await, TimerStatus::Scheduled);
+    let fired = store.fire_timers(claim.token, vec![claim.timers[0].id]).await.expect("answers");
+    assert_eq!((fired.lags_us, fired.stale), (vec![], 1));
+    assert_eq!(logged(&*store).await, Vec::<String>::new());
+    assert_eq!(
+        apply_one(&*store, TimerCall { writes: vec![cancel("k")], ..put("x", 0).1 }).await,
+        TimerStatus::Cancelled
+    );
 }
 
 async fn a_far_timer_is_claimed_when_its_time_comes(store: Arc<dyn Store>) {

@@ -52,6 +52,11 @@ impl Raw {
         connection.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "cache_size", -16_384)?;
+        // The server keeps its claims in memory; whoever works on the rows by hand has to write them.
+        connection.execute_batch(
+            "CREATE TABLE timer_leases (timer_id INTEGER PRIMARY KEY, token BLOB NOT NULL, until_us INTEGER NOT NULL) \
+             STRICT",
+        )?;
         Ok(Self::Sqlite(connection))
     }
 

@@ -5,10 +5,9 @@
 //! only if the row says so too.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
-use uuid::Uuid;
-
+use super::claims::Claims;
 use crate::store::timers::UnixMicros;
 
 const SECOND_US: i64 = 1_000_000;
@@ -34,8 +33,8 @@ pub(super) struct DueSoon {
     heap: BinaryHeap<Reverse<(UnixMicros, i64)>>,
     /// Every bucket that begins at or before this second is here, or on its way.
     loaded_to: Option<i64>,
-    /// Claims in this process: what becomes of them if whoever made them does not come back.
-    in_flight: HashMap<Uuid, (UnixMicros, Vec<i64>)>,
+    /// Those that left the heap, and come back where whoever claimed them does not end the claim.
+    pub(super) claims: Claims,
 }
 
 impl DueSoon {
@@ -74,19 +73,18 @@ impl DueSoon {
     pub(super) fn next(&self) -> Option<UnixMicros> {
         let load = self.loaded_to.map(|loaded| loaded * SECOND_US - LOOKAHEAD_US / 2);
         let due = self.heap.peek().map(|Reverse((next_us, _))| *next_us);
-        let back = self.in_flight.values().map(|(until_us, _)| *until_us).min();
-        [load, due, back].into_iter().flatten().min()
+        [load, due, self.claims.first_passes()].into_iter().flatten().min()
     }
 
     /// Whether an entry is due, or the lease of a claim has passed.
     pub(super) fn any_due(&self, now_us: UnixMicros) -> bool {
-        let lost = self.in_flight.values().any(|(until_us, _)| *until_us <= now_us);
+        let lost = self.claims.first_passes().is_some_and(|passes_us| passes_us <= now_us);
         lost || self.heap.peek().is_some_and(|Reverse((next_us, _))| *next_us <= now_us)
     }
 
     /// Up to `limit` entries that are due, oldest first.
     pub(super) fn take(&mut self, now_us: UnixMicros, limit: usize) -> Vec<(UnixMicros, i64)> {
-        self.take_back(now_us);
+        self.heap.extend(self.claims.take_passed(now_us).into_iter().map(Reverse));
         let mut taken = Vec::new();
         while taken.len() < limit {
             match self.heap.peek() {
@@ -97,38 +95,13 @@ impl DueSoon {
         }
         taken
     }
-
-    /// A claim was committed.
-    pub(super) fn claimed(&mut self, token: Uuid, until_us: UnixMicros, ids: Vec<i64>) {
-        if !ids.is_empty() {
-            self.in_flight.insert(token, (until_us, ids));
-        }
-    }
-
-    /// Claims on these timers have ended.
-    pub(super) fn ended(&mut self, token: Uuid, ids: &[i64]) {
-        if let Some((_, open)) = self.in_flight.get_mut(&token) {
-            open.retain(|id| !ids.contains(id));
-            if open.is_empty() {
-                self.in_flight.remove(&token);
-            }
-        }
-    }
-
-    fn take_back(&mut self, now_us: UnixMicros) {
-        let heap = &mut self.heap;
-        self.in_flight.retain(|_, (until_us, ids)| {
-            let lost = *until_us <= now_us;
-            if lost {
-                heap.extend(ids.iter().map(|id| Reverse((*until_us, *id))));
-            }
-            !lost
-        });
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
+    use super::super::claims::Held;
     use super::*;
 
     const HOUR_US: i64 = 3_600 * SECOND_US;
@@ -162,8 +135,12 @@ mod tests {
         due.add(5, 10);
         due.add(6, 11);
         assert_eq!(due.take(20, 10), [(10, 5), (11, 6)]);
-        due.claimed(token, 100, vec![5, 6]);
-        due.ended(token, &[5]);
+        let held = |id| {
+            let (partition, tenant) = ("Default".to_owned(), "default".to_owned());
+            Held { id, due_us: 10, queue_id: 1, partition, tenant }
+        };
+        due.claims.put(token, 100, [held(5), held(6)]);
+        due.claims.end(token, &[5]);
         assert_eq!(due.take(99, 10), []);
         assert_eq!(due.next(), Some(100));
         assert_eq!(due.take(100, 10), [(100, 6)]);

@@ -8,7 +8,7 @@ use chronq::contract::limits::TIMER_DEAD_LETTER_GROUP;
 use chronq::log::AckStatus;
 
 use super::frames::{Appender, OFFSET_BITS, position};
-use super::timers::{queue_id, uuid_of};
+use super::timers::uuid_of;
 use crate::store::log::{
     AckWrite, Acked, DeadLetter, DeadLetterQuery, Frame, FrameQuery, LogDeleted, LogOptions, NewFrame,
     PopRequest, Replayed, Taken,
@@ -521,16 +521,11 @@ pub(super) fn replay(
     Ok(Replayed::Appended(message_id))
 }
 
-pub(super) fn delete(conn: &Connection, tenant: &str, queue: &str) -> rusqlite::Result<LogDeleted> {
-    let Some(id) = queue_id(conn, tenant, queue)? else { return Ok(LogDeleted::default()) };
+pub(super) fn delete(conn: &Connection, tenant: &str, id: i64) -> rusqlite::Result<LogDeleted> {
     let existed =
         conn.query_row("SELECT created_us IS NOT NULL FROM log_queues WHERE id = ?1", [id], |row| {
             row.get::<_, bool>(0)
         })?;
-    conn.execute(
-        "DELETE FROM timer_leases WHERE timer_id IN (SELECT id FROM timers WHERE queue_id = ?1)",
-        [id],
-    )?;
     let timers = conn.execute("DELETE FROM timers WHERE queue_id = ?1", [id])?;
     conn.execute(
         "UPDATE timer_counts SET pending = max(pending - ?2, 0) WHERE tenant = ?1",

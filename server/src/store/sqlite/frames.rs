@@ -43,8 +43,8 @@ impl<'a> Appender<'a> {
             .query_row(params![tenant, queue, self.now_us], |row| row.get(0))
     }
 
-    /// The place of the next frame of a partition, made where it does not exist.
-    fn next(&mut self, queue_id: i64, partition: &str) -> rusqlite::Result<i64> {
+    /// A partition, made where it does not exist.
+    fn partition(&mut self, queue_id: i64, partition: &str) -> rusqlite::Result<&mut OpenPartition> {
         let found = self.open.iter().position(|open| open.queue_id == queue_id && open.name == partition);
         let at = if let Some(at) = found {
             at
@@ -52,7 +52,12 @@ impl<'a> Appender<'a> {
             self.open.push(self.open_partition(queue_id, partition)?);
             self.open.len() - 1
         };
-        let open = &mut self.open[at];
+        Ok(&mut self.open[at])
+    }
+
+    /// The place of the next frame of a partition.
+    fn next(&mut self, queue_id: i64, partition: &str) -> rusqlite::Result<i64> {
+        let open = self.partition(queue_id, partition)?;
         let position = position(open.id, open.next_offset);
         open.next_offset += 1;
         Ok(position)
@@ -78,21 +83,26 @@ impl<'a> Appender<'a> {
         Ok(OpenPartition { queue_id, name: partition.to_owned(), id, next_offset })
     }
 
-    /// A timer becomes a frame, without its payload leaving the database.
+    /// A timer becomes a frame, without its payload leaving the database; `false` where it is not there.
     pub(super) fn append_timer(
         &mut self,
         timer_id: i64,
         queue_id: i64,
         partition: &str,
-    ) -> rusqlite::Result<()> {
+    ) -> rusqlite::Result<bool> {
         let position = self.next(queue_id, partition)?;
-        self.conn
+        let appended = self
+            .conn
             .prepare_cached(
                 "INSERT INTO log_frames (position, queue_id, txn, message_id, packing, producer, created_us, payload)
                  SELECT ?2, queue_id, txn, message_id, packing, producer, ?3, payload FROM timers WHERE id = ?1",
             )?
             .execute(params![timer_id, position, self.now_us])?;
-        Ok(())
+        if appended == 0 {
+            // Its place is the next one's.
+            self.partition(queue_id, partition)?.next_offset -= 1;
+        }
+        Ok(appended > 0)
     }
 
     pub(super) fn append(

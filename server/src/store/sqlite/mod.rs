@@ -5,6 +5,7 @@
 //! and what is due soon may live in memory ([`near`]).
 
 mod admin;
+mod claims;
 mod deliver;
 mod due;
 mod frame_log;
@@ -99,7 +100,6 @@ impl SqliteStore {
         migrate::run(&mut connection)?;
         if role == Role::Serve {
             deliver::take_back_all(&connection)?;
-            timers::take_back_all(&connection).map_err(failure)?;
         }
         let memory = Memory::read(&connection)?;
         Ok(Self {
@@ -228,8 +228,14 @@ pub(crate) fn failure(error: rusqlite::Error) -> StoreError {
 
 #[cfg(test)]
 mod tests {
+    use chronq::contract::TimerStatus;
+    use chronq::timer::Delay;
+    use chronq::timer::accept::Put;
+    use uuid::Uuid;
+
     use super::*;
     use crate::store::QueueStore;
+    use crate::store::timers::{PutTimer, TimerCall, TimerStore, TimerWrite, TimersApplied};
     use crate::store::types::message::{Enqueued, HandOver, NewMessage};
 
     fn large() -> NewMessage {
@@ -255,5 +261,49 @@ mod tests {
         set_most_pages(&store, 100_000).await;
         let answer = store.enqueue(vec![large()], HandOver::default()).await.expect("enqueues");
         assert!(matches!(answer.outcomes[0], Enqueued::Queued { .. }));
+    }
+
+    fn call(write: TimerWrite) -> TimerCall {
+        TimerCall { tenant: "default".into(), producer: None, max_pending: None, writes: vec![write] }
+    }
+
+    fn due_now() -> TimerCall {
+        let put = Put {
+            queue: "q".to_owned(),
+            timer_key: "k".to_owned(),
+            partition: "Default".to_owned(),
+            delay: Delay::from_millis(0),
+            txn: "t".to_owned(),
+            payload: bytes::Bytes::from_static(b"{}"),
+            zstd: false,
+            encrypted: false,
+        };
+        call(TimerWrite::Put(PutTimer { put, message_id: Uuid::from_u128(1), sealed: false }))
+    }
+
+    #[tokio::test]
+    async fn a_timer_stays_claimed_where_the_commit_of_its_fire_fails() {
+        let store = SqliteStore::open_in_memory(Clock::new()).expect("opens");
+        store.apply_timer_ops(due_now()).await.expect("puts");
+        let claim = store.claim_due_timers(10, 30_000_000).await.expect("claims");
+        let ids = vec![claim.timers[0].id];
+        let (_, fired, broken) = tokio::join!(
+            // While this one runs, the other two meet in one transaction.
+            store.write(|_| {
+                std::thread::sleep(Duration::from_millis(100));
+                Ok(())
+            }),
+            store.fire_timers(claim.token, ids.clone()),
+            store.write(|writing| writing.connection.execute_batch("ROLLBACK").map_err(failure)),
+        );
+        assert!(fired.is_err() && broken.is_err(), "{fired:?} {broken:?}");
+        let (queue, timer_key) = ("q".to_owned(), "k".to_owned());
+        let cancel = call(TimerWrite::Cancel { queue, timer_key, txn: None });
+        let TimersApplied::Done(outcomes) = store.apply_timer_ops(cancel).await.expect("applies") else {
+            panic!("over quota")
+        };
+        assert_eq!(outcomes[0].status(), TimerStatus::TooLate);
+        let fired = store.fire_timers(claim.token, ids).await.expect("fires");
+        assert_eq!((fired.lags_us.len(), fired.stale), (1, 0));
     }
 }

@@ -8,8 +8,9 @@ use rusqlite::ErrorCode;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::claims::Ended;
 use super::due::DueSoon;
-use super::timers::PutEntry;
+use super::timers::{Applied, PutEntry};
 use super::{SqliteStore, Writing, failure, frame_log, timers};
 use crate::store::StoreResult;
 use crate::store::error::StoreError;
@@ -61,6 +62,21 @@ impl TimerMemory {
         });
     }
 
+    /// Whether a claim holds a timer.
+    fn is_held(&self, id: i64, now_us: UnixMicros) -> bool {
+        self.due().claims.held_until(id, now_us).is_some()
+    }
+
+    /// Timers have left their claims; where the transaction fails, they never did. The writer's jobs see
+    /// it at once, since those of one transaction see each other's rows as well.
+    fn end(&self, writing: &mut Writing<'_>, ended: Vec<Ended>) {
+        if ended.is_empty() {
+            return;
+        }
+        let memory = self.clone();
+        writing.on_rollback(move || memory.due().claims.restore(ended));
+    }
+
     /// Tells poppers once the job is committed.
     fn announce(&self, writing: &mut Writing<'_>) {
         let appended = self.appended.clone();
@@ -108,20 +124,19 @@ impl SqliteStore {
             let back = (memory.clone(), entries.clone());
             writing.on_rollback(move || {
                 let (memory, entries) = back;
-                for (next_us, id) in entries {
-                    memory.due().add(id, next_us);
-                }
-            });
-            let claimed =
-                timers::claim(writing.connection, now_us, &entries, token, until_us).map_err(failure)?;
-            let ids = claimed.timers.iter().map(|timer| timer.id).collect();
-            writing.on_commit(move || {
                 let mut due = memory.due();
-                due.claimed(token, until_us, ids);
-                for (id, next_us) in claimed.later {
+                due.claims.undo(token);
+                for (next_us, id) in entries {
                     due.add(id, next_us);
                 }
             });
+            let held_until = |id| memory.due().claims.held_until(id, now_us);
+            let claimed = timers::claim(writing.connection, now_us, &entries, held_until).map_err(failure)?;
+            let mut due = memory.due();
+            due.claims.put(token, until_us, claimed.held);
+            for (id, next_us) in claimed.later {
+                due.add(id, next_us);
+            }
             Ok(TimerClaim { token, until_us, timers: claimed.timers, full: entries.len() == most })
         })
         .await
@@ -133,10 +148,15 @@ impl TimerStore for SqliteStore {
     async fn apply_timer_ops(&self, call: TimerCall) -> StoreResult<TimersApplied> {
         let (memory, clock) = (self.timers.clone(), self.clock.clone());
         self.write(move |writing| {
-            let (applied, entries) =
-                timers::apply(writing.connection, clock.now_micros(), &call).map_err(failure)?;
+            let now_us = clock.now_micros();
+            let is_held = |id| memory.is_held(id, now_us);
+            let Applied { answer, entries, gone } =
+                timers::apply(writing.connection, now_us, &call, is_held).map_err(failure)?;
+            // Their leases have passed, or they would stand; whoever held one must not fire what is new.
+            let ended = memory.due().claims.forget(&gone);
+            memory.end(writing, ended);
             memory.follow(writing, entries);
-            Ok(applied)
+            Ok(answer)
         })
         .await
     }
@@ -149,7 +169,12 @@ impl TimerStore for SqliteStore {
     ) -> StoreResult<Option<PeekedTimer>> {
         let now_us = self.clock.now_micros();
         let (tenant, queue, timer_key) = (tenant.to_owned(), queue.to_owned(), timer_key.to_owned());
-        self.read(move |conn| timers::peek(conn, now_us, &tenant, &queue, &timer_key).map_err(failure)).await
+        let memory = self.timers.clone();
+        self.read(move |conn| {
+            let is_held = |id| memory.is_held(id, now_us);
+            timers::peek(conn, &tenant, &queue, &timer_key, is_held).map_err(failure)
+        })
+        .await
     }
 
     async fn list_timers(
@@ -161,8 +186,10 @@ impl TimerStore for SqliteStore {
     ) -> StoreResult<Vec<TimerRow>> {
         let now_us = self.clock.now_micros();
         let (tenant, queue, after) = (tenant.to_owned(), queue.to_owned(), after.map(str::to_owned));
+        let memory = self.timers.clone();
         self.read(move |conn| {
-            timers::list(conn, now_us, &tenant, &queue, after.as_deref(), limit).map_err(failure)
+            let is_held = |id| memory.is_held(id, now_us);
+            timers::list(conn, &tenant, &queue, after.as_deref(), limit, is_held).map_err(failure)
         })
         .await
     }
@@ -185,13 +212,17 @@ impl TimerStore for SqliteStore {
         let told = Arc::clone(&class);
         let fired = self
             .write(move |writing| {
-                let (fired, ended) = timers::fire(writing.connection, clock.now_micros(), token, &ids)
+                let now_us = clock.now_micros();
+                // A stale one stays in its claim: that is how it comes back once its lease has passed.
+                let held = memory.due().claims.holding(token, &ids, now_us);
+                let held_ids: Vec<i64> = held.iter().map(|held| held.id).collect();
+                let lags_us = timers::fire(writing.connection, now_us, held)
                     .inspect_err(|error| _ = told.set(class_of(error)))
                     .map_err(failure)?;
+                let ended = memory.due().claims.end(token, &held_ids);
+                memory.end(writing, ended);
                 memory.announce(writing);
-                // A stale one stays in flight: that is how it comes back once its lease has passed.
-                writing.on_commit(move || memory.due().ended(token, &ended));
-                Ok(fired)
+                Ok(TimersFired { stale: ids.len() - lags_us.len(), lags_us })
             })
             .await;
         fired.map_err(|error: StoreError| {
@@ -204,11 +235,17 @@ impl TimerStore for SqliteStore {
     async fn fail_timers(&self, token: Uuid, failures: Vec<TimerFailure>) -> StoreResult<u64> {
         let (memory, clock) = (self.timers.clone(), self.clock.clone());
         self.write(move |writing| {
+            // Where the claim is somebody else's by now, or the timer was rescheduled, its failure is history.
+            let claimed = |failure: TimerFailure| {
+                let tenant = memory.due().claims.claimed(token, failure.id)?.tenant.clone();
+                Some((tenant, failure))
+            };
+            let failures: Vec<(String, TimerFailure)> = failures.into_iter().filter_map(claimed).collect();
             let (dead, entries) =
-                timers::fail(writing.connection, clock.now_micros(), token, &failures).map_err(failure)?;
-            let ids: Vec<i64> = failures.iter().map(|failure| failure.id).collect();
-            let ended = memory.clone();
-            writing.on_commit(move || ended.due().ended(token, &ids));
+                timers::fail(writing.connection, clock.now_micros(), &failures).map_err(failure)?;
+            let ids: Vec<i64> = failures.iter().map(|(_, failure)| failure.id).collect();
+            let ended = memory.due().claims.end(token, &ids);
+            memory.end(writing, ended);
             memory.follow(writing, entries);
             Ok(dead)
         })
@@ -386,9 +423,18 @@ impl LogStore for SqliteStore {
     }
 
     async fn delete_log(&self, tenant: &str, queue: &str) -> StoreResult<LogDeleted> {
-        let (tenant, queue) = (tenant.to_owned(), queue.to_owned());
-        self.write(move |writing| frame_log::delete(writing.connection, &tenant, &queue).map_err(failure))
-            .await
+        let (tenant, queue, memory) = (tenant.to_owned(), queue.to_owned(), self.timers.clone());
+        self.write(move |writing| {
+            let conn = writing.connection;
+            let Some(id) = timers::queue_id(conn, &tenant, &queue).map_err(failure)? else {
+                return Ok(LogDeleted::default());
+            };
+            let deleted = frame_log::delete(conn, &tenant, id).map_err(failure)?;
+            let ended = memory.due().claims.forget_queue(id);
+            memory.end(writing, ended);
+            Ok(deleted)
+        })
+        .await
     }
 
     async fn trim_log(&self, limit: u32) -> StoreResult<u64> {

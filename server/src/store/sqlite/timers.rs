@@ -1,22 +1,20 @@
 //! Timers on SQLite: each verb is one closure on the writer's connection, or one read.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use chronq::Instant;
 use chronq::timer::{PeekedTimer, TimerRow};
 
+use super::claims::Held;
 use super::due::{self, DueSoon};
 use super::frames::Appender;
 use crate::store::timers::{
     Change, ClaimedTimer, Consequence, Packing, PutTimer, Standing, Tally, TenantQuota, TenantTotals,
-    TimerCall, TimerFailure, TimerSwitches, TimerWrite, TimersApplied, TimersFired, UnixMicros, decide,
+    TimerCall, TimerFailure, TimerSwitches, TimerWrite, TimersApplied, UnixMicros, decide,
 };
-
-/// Ends the claims of the process before: nobody else has this file open. Nothing is spent.
-pub(super) fn take_back_all(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute("DELETE FROM timer_leases", []).map(drop)
-}
 
 /// A timer that was put: what the near heap has to know after the commit.
 #[derive(Clone, Copy, Debug)]
@@ -26,18 +24,28 @@ pub(super) struct PutEntry {
     pub(super) bucket: i64,
 }
 
-/// Applies a call; nothing is written where it is over quota.
+/// What a call came to, and what memory has to know of it.
+pub(super) struct Applied {
+    pub(super) answer: TimersApplied,
+    pub(super) entries: Vec<PutEntry>,
+    /// Timers that were replaced or deleted.
+    pub(super) gone: Vec<i64>,
+}
+
+/// Applies a call; nothing is written where it is over quota. `is_held` tells of a timer whether a claim
+/// holds it.
 pub(super) fn apply(
     conn: &Connection,
     now_us: UnixMicros,
     call: &TimerCall,
-) -> rusqlite::Result<(TimersApplied, Vec<PutEntry>)> {
+    is_held: impl Fn(i64) -> bool,
+) -> rusqlite::Result<Applied> {
     let mut queue_ids = QueueIds::new(conn, &call.tenant);
     let mut decided = Vec::with_capacity(call.writes.len());
     for write in &call.writes {
         let (queue, timer_key) = write.identity();
         let standing = match queue_ids.find(queue)? {
-            Some(queue_id) => standing(conn, queue_id, timer_key, now_us)?,
+            Some(queue_id) => standing(conn, queue_id, timer_key, &is_held)?,
             None => None,
         };
         decided.push(decide(write, standing.as_ref(), now_us));
@@ -45,9 +53,10 @@ pub(super) fn apply(
     let tally = Tally::of(&decided);
     let held = pending(conn, &call.tenant)?;
     if tally.exceeds(held, call.max_pending) {
-        return Ok((TimersApplied::OverQuota { held, adding: tally.added }, Vec::new()));
+        let answer = TimersApplied::OverQuota { held, adding: tally.added };
+        return Ok(Applied { answer, entries: Vec::new(), gone: Vec::new() });
     }
-    let mut entries = Vec::new();
+    let (mut entries, mut gone) = (Vec::new(), Vec::new());
     for (write, (_, change)) in call.writes.iter().zip(&decided) {
         match (write, change) {
             (TimerWrite::Put(put), Change::Insert) => {
@@ -56,13 +65,18 @@ pub(super) fn apply(
             }
             (TimerWrite::Put(put), Change::Replace(id)) => {
                 entries.push(replace(conn, *id, put, call.producer.as_deref(), now_us)?);
+                gone.push(*id);
             }
-            (_, Change::Delete(id)) => delete(conn, *id)?,
+            (_, Change::Delete(id)) => {
+                delete(conn, *id)?;
+                gone.push(*id);
+            }
             (_, Change::Nothing) | (TimerWrite::Cancel { .. }, Change::Insert | Change::Replace(_)) => {}
         }
     }
     count(conn, &call.tenant, tally.added, tally.removed, tally.metered)?;
-    Ok((TimersApplied::Done(decided.into_iter().map(|(outcome, _)| outcome).collect()), entries))
+    let answer = TimersApplied::Done(decided.into_iter().map(|(outcome, _)| outcome).collect());
+    Ok(Applied { answer, entries, gone })
 }
 
 /// Ids of the queues of one tenant, looked up once per call.
@@ -112,16 +126,14 @@ fn standing(
     conn: &Connection,
     queue_id: i64,
     timer_key: &str,
-    now_us: UnixMicros,
+    is_held: impl Fn(i64) -> bool,
 ) -> rusqlite::Result<Option<Standing>> {
-    conn.prepare_cached(
-        "SELECT t.id, t.txn, EXISTS (SELECT 1 FROM timer_leases l WHERE l.timer_id = t.id AND l.until_us > ?3)
-         FROM timers t WHERE t.queue_id = ?1 AND t.timer_key = ?2",
-    )?
-    .query_row(params![queue_id, timer_key, now_us], |row| {
-        Ok(Standing { id: row.get(0)?, txn: row.get(1)?, claimed: row.get(2)? })
-    })
-    .optional()
+    conn.prepare_cached("SELECT id, txn FROM timers WHERE queue_id = ?1 AND timer_key = ?2")?
+        .query_row(params![queue_id, timer_key], |row| {
+            let id = row.get(0)?;
+            Ok(Standing { id, txn: row.get(1)?, claimed: is_held(id) })
+        })
+        .optional()
 }
 
 fn insert(
@@ -182,18 +194,11 @@ fn replace(
         producer,
         put.put.payload.as_ref(),
     ])?;
-    // The lease has passed, or we would not be here; whoever held it must not fire the new payload.
-    end_lease(conn, id)?;
     Ok(PutEntry { id, next_us: due_us, bucket })
 }
 
 fn delete(conn: &Connection, id: i64) -> rusqlite::Result<()> {
     conn.prepare_cached("DELETE FROM timers WHERE id = ?1")?.execute([id])?;
-    end_lease(conn, id)
-}
-
-fn end_lease(conn: &Connection, id: i64) -> rusqlite::Result<()> {
-    conn.prepare_cached("DELETE FROM timer_leases WHERE timer_id = ?1")?.execute([id])?;
     Ok(())
 }
 
@@ -220,11 +225,9 @@ fn count(conn: &Connection, tenant: &str, added: u64, removed: u64, metered: u64
 
 const ROW: &str =
     "SELECT q.name, t.timer_key, t.partition, t.due_us, t.txn, t.message_id, t.packing, t.producer,
-           t.attempts, t.last_error,
-           EXISTS (SELECT 1 FROM timer_leases l WHERE l.timer_id = t.id AND l.until_us > ?1),
-           t.created_us, t.updated_us";
+           t.attempts, t.last_error, t.id, t.created_us, t.updated_us";
 
-fn timer_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<TimerRow> {
+fn timer_row(row: &rusqlite::Row<'_>, is_held: impl Fn(i64) -> bool) -> rusqlite::Result<TimerRow> {
     let packing = Packing::from_bits(row.get(6)?);
     Ok(TimerRow {
         queue: row.get(0)?,
@@ -238,7 +241,7 @@ fn timer_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<TimerRow> {
         producer_sub: row.get(7)?,
         attempts: row.get(8)?,
         last_error: row.get(9)?,
-        claimed: row.get(10)?,
+        claimed: is_held(row.get(10)?),
         created_at: Instant::from_micros(row.get(11)?),
         updated_at: Instant::from_micros(row.get(12)?),
     })
@@ -251,37 +254,37 @@ pub(super) fn uuid_of(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Resul
 
 pub(super) fn peek(
     conn: &Connection,
-    now_us: UnixMicros,
     tenant: &str,
     queue: &str,
     timer_key: &str,
+    is_held: impl Fn(i64) -> bool,
 ) -> rusqlite::Result<Option<PeekedTimer>> {
     let sql = format!(
         "{ROW}, t.payload FROM timers t JOIN log_queues q ON q.id = t.queue_id
-         WHERE q.tenant = ?2 AND q.name = ?3 AND t.timer_key = ?4"
+         WHERE q.tenant = ?1 AND q.name = ?2 AND t.timer_key = ?3"
     );
     conn.prepare_cached(&sql)?
-        .query_row(params![now_us, tenant, queue, timer_key], |row| {
-            Ok(PeekedTimer { row: timer_row(row)?, payload: row.get::<_, Vec<u8>>(13)?.into() })
+        .query_row(params![tenant, queue, timer_key], |row| {
+            Ok(PeekedTimer { row: timer_row(row, is_held)?, payload: row.get::<_, Vec<u8>>(13)?.into() })
         })
         .optional()
 }
 
 pub(super) fn list(
     conn: &Connection,
-    now_us: UnixMicros,
     tenant: &str,
     queue: &str,
     after: Option<&str>,
     limit: u32,
+    is_held: impl Fn(i64) -> bool,
 ) -> rusqlite::Result<Vec<TimerRow>> {
     // Every key is longer than the empty text, so the empty cursor is the beginning.
     let sql = format!(
         "{ROW} FROM log_queues q JOIN timers t ON t.queue_id = q.id
-         WHERE q.tenant = ?2 AND q.name = ?3 AND t.timer_key > ?4 ORDER BY t.timer_key LIMIT ?5"
+         WHERE q.tenant = ?1 AND q.name = ?2 AND t.timer_key > ?3 ORDER BY t.timer_key LIMIT ?4"
     );
     conn.prepare_cached(&sql)?
-        .query_map(params![now_us, tenant, queue, after.unwrap_or(""), limit], timer_row)?
+        .query_map(params![tenant, queue, after.unwrap_or(""), limit], |row| timer_row(row, &is_held))?
         .collect()
 }
 
@@ -304,52 +307,60 @@ pub(super) fn load(
 }
 
 /// What a claim's look at the rows made of the entries.
+#[derive(Default)]
 pub(super) struct ClaimedEntries {
     pub(super) timers: Vec<ClaimedTimer>,
+    pub(super) held: Vec<Held>,
     /// Entries whose timer is due later after all: in other hands, or moved.
     pub(super) later: Vec<(i64, UnixMicros)>,
 }
 
+/// Looks at the rows of entries that are due. `held_until` tells of a timer that is in other hands until
+/// when it is.
 pub(super) fn claim(
     conn: &Connection,
     now_us: UnixMicros,
     entries: &[(UnixMicros, i64)],
-    token: Uuid,
-    until_us: UnixMicros,
+    held_until: impl Fn(i64) -> Option<UnixMicros>,
 ) -> rusqlite::Result<ClaimedEntries> {
-    let mut claimed = ClaimedEntries { timers: Vec::with_capacity(entries.len()), later: Vec::new() };
+    let mut claimed = ClaimedEntries::default();
     let mut look = conn.prepare_cached(
-        "SELECT t.next_us, l.until_us, q.tenant, q.name, t.timer_key, t.due_us, t.attempts
-         FROM timers t JOIN log_queues q ON q.id = t.queue_id LEFT JOIN timer_leases l ON l.timer_id = t.id
-         WHERE t.id = ?1",
+        "SELECT t.next_us, t.queue_id, t.partition, q.tenant, q.name, t.timer_key, t.due_us, t.attempts
+         FROM timers t JOIN log_queues q ON q.id = t.queue_id WHERE t.id = ?1",
     )?;
-    let mut lease = conn.prepare_cached(
-        "INSERT INTO timer_leases (timer_id, token, until_us) VALUES (?1, ?2, ?3)
-         ON CONFLICT (timer_id) DO UPDATE SET token = excluded.token, until_us = excluded.until_us",
-    )?;
+    let mut seen = HashSet::with_capacity(entries.len());
     for (_, id) in entries {
+        if let Some(until_us) = held_until(*id) {
+            claimed.later.push((*id, until_us));
+            continue;
+        }
         let found = look
             .query_row([id], |row| {
                 let timer = ClaimedTimer {
                     id: *id,
-                    tenant: row.get(2)?,
-                    queue: row.get(3)?,
-                    timer_key: row.get(4)?,
-                    due_us: row.get(5)?,
-                    attempts: row.get(6)?,
+                    tenant: row.get(3)?,
+                    queue: row.get(4)?,
+                    timer_key: row.get(5)?,
+                    due_us: row.get(6)?,
+                    attempts: row.get(7)?,
                 };
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?, timer))
+                let (queue_id, partition) = (row.get(1)?, row.get(2)?);
+                let tenant = timer.tenant.clone();
+                let held = Held { id: *id, due_us: timer.due_us, queue_id, partition, tenant };
+                Ok((row.get::<_, i64>(0)?, timer, held))
             })
             .optional()?;
         match found {
             // Cancelled, or fired by an entry before this one.
             None => {}
             // Its own entry is on its way, or in the file.
-            Some((next_us, _, _)) if next_us > now_us => claimed.later.push((*id, next_us)),
-            Some((_, Some(held_until), _)) if held_until > now_us => claimed.later.push((*id, held_until)),
-            Some((_, _, timer)) => {
-                lease.execute(params![id, token.as_bytes().as_slice(), until_us])?;
-                claimed.timers.push(timer);
+            Some((next_us, ..)) if next_us > now_us => claimed.later.push((*id, next_us)),
+            Some((_, timer, held)) => {
+                // Entries are hints: there may be two for one timer.
+                if seen.insert(*id) {
+                    claimed.timers.push(timer);
+                    claimed.held.push(held);
+                }
             }
         }
     }
@@ -358,77 +369,39 @@ pub(super) fn claim(
 }
 
 /// Appends the frames of timers whose claim holds, in expiry order, and deletes the timers; answers
-/// their ids too.
-pub(super) fn fire(
-    conn: &Connection,
-    now_us: UnixMicros,
-    token: Uuid,
-    ids: &[i64],
-) -> rusqlite::Result<(TimersFired, Vec<i64>)> {
-    struct Held {
-        id: i64,
-        due_us: UnixMicros,
-        queue_id: i64,
-        partition: String,
-        tenant: String,
-    }
-
-    let mut look = conn.prepare_cached(
-        "SELECT t.due_us, t.queue_id, t.partition, q.tenant
-         FROM timer_leases l JOIN timers t ON t.id = l.timer_id JOIN log_queues q ON q.id = t.queue_id
-         WHERE l.timer_id = ?1 AND l.token = ?2 AND l.until_us > ?3",
-    )?;
-    let mut held = Vec::with_capacity(ids.len());
-    for id in ids {
-        let found = look
-            .query_row(params![id, token.as_bytes().as_slice(), now_us], |row| {
-                let (due_us, queue_id) = (row.get(0)?, row.get(1)?);
-                Ok(Held { id: *id, due_us, queue_id, partition: row.get(2)?, tenant: row.get(3)? })
-            })
-            .optional()?;
-        held.extend(found);
-    }
+/// how late each of them was.
+pub(super) fn fire(conn: &Connection, now_us: UnixMicros, mut held: Vec<Held>) -> rusqlite::Result<Vec<i64>> {
     held.sort_by_key(|timer| (timer.due_us, timer.id));
-
     let mut appender = Appender::new(conn, now_us);
     let mut fired: Vec<(String, u64)> = Vec::new();
-    for timer in &held {
-        appender.append_timer(timer.id, timer.queue_id, &timer.partition)?;
+    let mut lags_us = Vec::with_capacity(held.len());
+    for timer in held {
+        if !appender.append_timer(timer.id, timer.queue_id, &timer.partition)? {
+            continue;
+        }
         delete(conn, timer.id)?;
+        lags_us.push(now_us - timer.due_us);
         match fired.iter_mut().find(|(tenant, _)| *tenant == timer.tenant) {
             Some((_, count)) => *count += 1,
-            None => fired.push((timer.tenant.clone(), 1)),
+            None => fired.push((timer.tenant, 1)),
         }
     }
     appender.finish()?;
     for (tenant, removed) in fired {
         count(conn, &tenant, 0, removed, 0)?;
     }
-    let fired = TimersFired {
-        lags_us: held.iter().map(|timer| now_us - timer.due_us).collect(),
-        stale: ids.len() - held.len(),
-    };
-    Ok((fired, held.into_iter().map(|timer| timer.id).collect()))
+    Ok(lags_us)
 }
 
-/// Ends claims on timers that could not be fired; answers the dead letters and the new entries.
+/// Puts back, or buries, timers that could not be fired, each beside its tenant; answers the dead letters
+/// and the new entries.
 pub(super) fn fail(
     conn: &Connection,
     now_us: UnixMicros,
-    token: Uuid,
-    failures: &[TimerFailure],
+    failures: &[(String, TimerFailure)],
 ) -> rusqlite::Result<(u64, Vec<PutEntry>)> {
     let (mut dead, mut entries) = (0, Vec::new());
-    for failure in failures {
-        let tenant: Option<String> = conn
-            .prepare_cached(
-                "SELECT q.tenant FROM timer_leases l JOIN timers t ON t.id = l.timer_id
-                 JOIN log_queues q ON q.id = t.queue_id WHERE l.timer_id = ?1 AND l.token = ?2",
-            )?
-            .query_row(params![failure.id, token.as_bytes().as_slice()], |row| row.get(0))
-            .optional()?;
-        // The claim is somebody else's by now, or the timer was rescheduled: its failure is history.
-        let Some(tenant) = tenant else { continue };
+    for (tenant, failure) in failures {
         match failure.consequence {
             Consequence::Backoff { after_us, spend } => {
                 let next_us = now_us.saturating_add(after_us);
@@ -444,7 +417,6 @@ pub(super) fn fail(
                     i64::from(spend),
                     failure.error
                 ])?;
-                end_lease(conn, failure.id)?;
                 entries.push(PutEntry { id: failure.id, next_us, bucket });
             }
             Consequence::DeadLetter => {
@@ -467,7 +439,7 @@ pub(super) fn fail(
                     now_us
                 ])?;
                 delete(conn, failure.id)?;
-                count(conn, &tenant, 0, 1, 0)?;
+                count(conn, tenant, 0, 1, 0)?;
                 dead += 1;
             }
         }

@@ -107,7 +107,7 @@ CREATE TABLE timers (
     last_error TEXT,
     UNIQUE (queue_id, timer_key)
 ) WITH (fillfactor = 80);
-CREATE INDEX timers_next ON timers (next_us);
+CREATE INDEX timers_next ON timers (next_us, id);
 
 CREATE TABLE timer_payloads (
     timer_id BIGINT PRIMARY KEY,

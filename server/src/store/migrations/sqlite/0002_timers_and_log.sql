@@ -107,13 +107,6 @@ CREATE TABLE timers (
 CREATE UNIQUE INDEX timers_identity ON timers (queue_id, timer_key);
 CREATE INDEX timers_bucket ON timers (bucket);
 
--- Apart from the timers, so that a claim does not rewrite payloads.
-CREATE TABLE timer_leases (
-    timer_id INTEGER PRIMARY KEY,
-    token BLOB NOT NULL,
-    until_us INTEGER NOT NULL
-) STRICT;
-
 CREATE TABLE timer_counts (
     tenant TEXT PRIMARY KEY,
     pending INTEGER NOT NULL,
