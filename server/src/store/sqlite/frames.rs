@@ -55,12 +55,12 @@ impl<'a> Appender<'a> {
         Ok(&mut self.open[at])
     }
 
-    /// The place of the next frame of a partition.
+    /// Takes the place of the next frame of a partition.
     fn next(&mut self, queue_id: i64, partition: &str) -> rusqlite::Result<i64> {
         let open = self.partition(queue_id, partition)?;
-        let position = position(open.id, open.next_offset);
+        let next = position(open.id, open.next_offset);
         open.next_offset += 1;
-        Ok(position)
+        Ok(next)
     }
 
     fn open_partition(&self, queue_id: i64, partition: &str) -> rusqlite::Result<OpenPartition> {
@@ -83,26 +83,31 @@ impl<'a> Appender<'a> {
         Ok(OpenPartition { queue_id, name: partition.to_owned(), id, next_offset })
     }
 
-    /// A timer becomes a frame, without its payload leaving the database; `false` where it is not there.
-    pub(super) fn append_timer(
+    /// Timers become frames of a partition, in this order, without their payloads leaving the database.
+    /// `ids` is a JSON array of `count` ids.
+    pub(super) fn append_timers(
         &mut self,
-        timer_id: i64,
         queue_id: i64,
         partition: &str,
-    ) -> rusqlite::Result<bool> {
-        let position = self.next(queue_id, partition)?;
-        let appended = self
-            .conn
+        ids: &str,
+        count: usize,
+    ) -> rusqlite::Result<()> {
+        let now_us = self.now_us;
+        let conn = self.conn;
+        let open = self.partition(queue_id, partition)?;
+        let appended = conn
             .prepare_cached(
                 "INSERT INTO log_frames (position, queue_id, txn, message_id, packing, producer, created_us, payload)
-                 SELECT ?2, queue_id, txn, message_id, packing, producer, ?3, payload FROM timers WHERE id = ?1",
+                 SELECT ?2 + j.key, t.queue_id, t.txn, t.message_id, t.packing, t.producer, ?3, t.payload
+                 FROM json_each(?1) j CROSS JOIN timers t ON t.id = j.value",
             )?
-            .execute(params![timer_id, position, self.now_us])?;
-        if appended == 0 {
-            // Its place is the next one's.
-            self.partition(queue_id, partition)?.next_offset -= 1;
+            .execute(params![ids, position(open.id, open.next_offset), now_us])?;
+        if appended != count {
+            // A place in the log would stay empty.
+            return Err(rusqlite::Error::StatementChangedRows(appended));
         }
-        Ok(appended > 0)
+        open.next_offset += i64::try_from(count).unwrap_or(i64::MAX);
+        Ok(())
     }
 
     pub(super) fn append(

@@ -197,6 +197,12 @@ fn replace(
     Ok(PutEntry { id, next_us: due_us, bucket })
 }
 
+/// Numbers as one parameter: a statement for many rows costs each of them less than one of its own.
+fn json_array(ids: &[i64]) -> String {
+    let ids: Vec<String> = ids.iter().map(i64::to_string).collect();
+    format!("[{}]", ids.join(","))
+}
+
 fn delete(conn: &Connection, id: i64) -> rusqlite::Result<()> {
     conn.prepare_cached("DELETE FROM timers WHERE id = ?1")?.execute([id])?;
     Ok(())
@@ -324,45 +330,40 @@ pub(super) fn claim(
     held_until: impl Fn(i64) -> Option<UnixMicros>,
 ) -> rusqlite::Result<ClaimedEntries> {
     let mut claimed = ClaimedEntries::default();
-    let mut look = conn.prepare_cached(
-        "SELECT t.next_us, t.queue_id, t.partition, q.tenant, q.name, t.timer_key, t.due_us, t.attempts
-         FROM timers t JOIN log_queues q ON q.id = t.queue_id WHERE t.id = ?1",
-    )?;
+    let mut ids = Vec::with_capacity(entries.len());
+    // Entries are hints: there may be two for one timer.
     let mut seen = HashSet::with_capacity(entries.len());
     for (_, id) in entries {
-        if let Some(until_us) = held_until(*id) {
-            claimed.later.push((*id, until_us));
+        match held_until(*id) {
+            Some(until_us) => claimed.later.push((*id, until_us)),
+            None if seen.insert(*id) => ids.push(*id),
+            None => {}
+        }
+    }
+    // Rows that are not there were cancelled, or fired by an entry before this one.
+    let mut look = conn.prepare_cached(
+        "SELECT t.next_us, t.queue_id, t.partition, q.tenant, q.name, t.timer_key, t.due_us, t.attempts, t.id
+         FROM json_each(?1) j CROSS JOIN timers t ON t.id = j.value CROSS JOIN log_queues q ON q.id = t.queue_id",
+    )?;
+    let mut rows = look.query([json_array(&ids)])?;
+    while let Some(row) = rows.next()? {
+        let (next_us, id): (UnixMicros, i64) = (row.get(0)?, row.get(8)?);
+        if next_us > now_us {
+            // Its own entry is on its way, or in the file.
+            claimed.later.push((id, next_us));
             continue;
         }
-        let found = look
-            .query_row([id], |row| {
-                let timer = ClaimedTimer {
-                    id: *id,
-                    tenant: row.get(3)?,
-                    queue: row.get(4)?,
-                    timer_key: row.get(5)?,
-                    due_us: row.get(6)?,
-                    attempts: row.get(7)?,
-                };
-                let (queue_id, partition) = (row.get(1)?, row.get(2)?);
-                let tenant = timer.tenant.clone();
-                let held = Held { id: *id, due_us: timer.due_us, queue_id, partition, tenant };
-                Ok((row.get::<_, i64>(0)?, timer, held))
-            })
-            .optional()?;
-        match found {
-            // Cancelled, or fired by an entry before this one.
-            None => {}
-            // Its own entry is on its way, or in the file.
-            Some((next_us, ..)) if next_us > now_us => claimed.later.push((*id, next_us)),
-            Some((_, timer, held)) => {
-                // Entries are hints: there may be two for one timer.
-                if seen.insert(*id) {
-                    claimed.timers.push(timer);
-                    claimed.held.push(held);
-                }
-            }
-        }
+        let timer = ClaimedTimer {
+            id,
+            tenant: row.get(3)?,
+            queue: row.get(4)?,
+            timer_key: row.get(5)?,
+            due_us: row.get(6)?,
+            attempts: row.get(7)?,
+        };
+        let (due_us, tenant) = (timer.due_us, timer.tenant.clone());
+        claimed.held.push(Held { id, due_us, queue_id: row.get(1)?, partition: row.get(2)?, tenant });
+        claimed.timers.push(timer);
     }
     claimed.timers.sort_by_key(|timer| (timer.due_us, timer.id));
     Ok(claimed)
@@ -373,24 +374,30 @@ pub(super) fn claim(
 pub(super) fn fire(conn: &Connection, now_us: UnixMicros, mut held: Vec<Held>) -> rusqlite::Result<Vec<i64>> {
     held.sort_by_key(|timer| (timer.due_us, timer.id));
     let mut appender = Appender::new(conn, now_us);
-    let mut fired: Vec<(String, u64)> = Vec::new();
-    let mut lags_us = Vec::with_capacity(held.len());
-    for timer in held {
-        if !appender.append_timer(timer.id, timer.queue_id, &timer.partition)? {
-            continue;
+    let mut partitions: Vec<(i64, &str, Vec<i64>)> = Vec::new();
+    let mut fired: Vec<(&str, u64)> = Vec::new();
+    for timer in &held {
+        let place = (timer.queue_id, timer.partition.as_str());
+        match partitions.iter_mut().find(|(queue_id, partition, _)| (*queue_id, *partition) == place) {
+            Some((.., ids)) => ids.push(timer.id),
+            None => partitions.push((place.0, place.1, vec![timer.id])),
         }
-        delete(conn, timer.id)?;
-        lags_us.push(now_us - timer.due_us);
         match fired.iter_mut().find(|(tenant, _)| *tenant == timer.tenant) {
             Some((_, count)) => *count += 1,
-            None => fired.push((timer.tenant, 1)),
+            None => fired.push((&timer.tenant, 1)),
         }
+    }
+    for (queue_id, partition, ids) in partitions {
+        let all = json_array(&ids);
+        appender.append_timers(queue_id, partition, &all, ids.len())?;
+        conn.prepare_cached("DELETE FROM timers WHERE id IN (SELECT value FROM json_each(?1))")?
+            .execute([all])?;
     }
     appender.finish()?;
     for (tenant, removed) in fired {
-        count(conn, &tenant, 0, removed, 0)?;
+        count(conn, tenant, 0, removed, 0)?;
     }
-    Ok(lags_us)
+    Ok(held.iter().map(|timer| now_us - timer.due_us).collect())
 }
 
 /// Puts back, or buries, timers that could not be fired, each beside its tenant; answers the dead letters

@@ -1,8 +1,8 @@
 //! The one writer: a thread that owns the connection and commits together what waits together.
 //!
-//! It takes what is queued, never waits for more, runs each job in a savepoint of one transaction and
-//! answers them all after the commit, so that one fsync serves everyone who waits. A job that fails
-//! undoes itself only; a commit that fails fails them all.
+//! It takes what is queued, never waits for more, runs all jobs in one transaction and answers them after
+//! the commit, so that one fsync serves everyone who waits. A job that fails undoes itself only; a commit
+//! that fails fails them all.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -195,17 +195,30 @@ fn run_group(
 ) -> Result<Vec<Result<(), StoreError>>, StoreError> {
     execute(connection, "BEGIN IMMEDIATE")?;
     let mut outcomes = Vec::with_capacity(group.len());
+    // The first job that succeeds needs no savepoint, which would keep a copy of every page it changes:
+    // before it there is nothing to save.
+    let mut is_empty = true;
     for job in group.iter_mut() {
-        execute(connection, "SAVEPOINT job")?;
+        if !is_empty {
+            execute(connection, "SAVEPOINT job")?;
+        }
         let outcome = job.run(connection);
         if let Err(error) = &outcome {
             // Some errors (a full disk) end the whole transaction by themselves.
             if connection.is_autocommit() {
                 return Err(error.clone());
             }
-            execute(connection, "ROLLBACK TO job")?;
+            if is_empty {
+                execute(connection, "ROLLBACK")?;
+                execute(connection, "BEGIN IMMEDIATE")?;
+            } else {
+                execute(connection, "ROLLBACK TO job")?;
+            }
         }
-        execute(connection, "RELEASE job")?;
+        if !is_empty {
+            execute(connection, "RELEASE job")?;
+        }
+        is_empty &= outcome.is_err();
         outcomes.push(outcome);
     }
     execute(connection, "COMMIT")?;
@@ -248,6 +261,37 @@ mod tests {
         let (one, again, two) = tokio::join!(insert(&writer, 1), insert(&writer, 1), insert(&writer, 2));
         assert_eq!((one.is_ok(), again.is_ok(), two.is_ok()), (true, false, true));
         assert_eq!(rows(&writer).await, 2);
+    }
+
+    #[tokio::test]
+    async fn jobs_that_fail_first_undo_themselves_only() {
+        let writer = writer();
+        let insert_and_fail = |n| {
+            writer.write(move |w| {
+                w.connection.execute("INSERT INTO t VALUES (?1)", [n]).map_err(failure)?;
+                Err::<(), _>(StoreError::Internal("on purpose".to_owned()))
+            })
+        };
+        let slow = writer.write(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            Ok(())
+        });
+        // While the slow one runs, the others meet in one transaction.
+        let (_, first, second, third, fourth) = tokio::join!(
+            slow,
+            insert_and_fail(1),
+            insert_and_fail(2),
+            insert(&writer, 3),
+            insert_and_fail(4)
+        );
+        assert_eq!(
+            (first.is_ok(), second.is_ok(), third.is_ok(), fourth.is_ok()),
+            (false, false, true, false)
+        );
+        let left = writer.write(|w| {
+            w.connection.query_row("SELECT group_concat(n) FROM t", [], |row| row.get(0)).map_err(failure)
+        });
+        assert_eq!(left.await, Ok("3".to_owned()));
     }
 
     #[tokio::test]
