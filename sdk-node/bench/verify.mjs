@@ -90,7 +90,9 @@ for (const [label, size] of SIZES) {
   const theirs = sign(body, "Upstash", KEY);
   const medians = await measure([
     ["chronq, Buffer", () => receiver.verify({ signature: first, body, url: URL_SIGNED })],
-    ["qstash", () => qstash.verify({ signature: theirs, body: text, url: URL_SIGNED })],
+    // It takes text alone, and a server has bytes: whoever uses it decodes them.
+    ["qstash", () => qstash.verify({ signature: theirs, body: body.toString(), url: URL_SIGNED })],
+    ["qstash, text", () => qstash.verify({ signature: theirs, body: text, url: URL_SIGNED })],
     ["node:crypto by hand", () => floor(first, body)],
     ["chronq, second key", () => receiver.verify({ signature: second, body, url: URL_SIGNED })],
     ["chronq, text", () => receiver.verify({ signature: first, body: text, url: URL_SIGNED })],

@@ -15,8 +15,8 @@ use crate::claims::PyClaims;
 use crate::delivery::{Headers, Held, Value, type_name};
 use crate::errors::{invalid, raised};
 
-/// Below this, handing the GIL over costs more than hashing.
-const RELEASE_GIL_FROM_BYTES: usize = 64 * 1_024;
+/// Up to this, handing the GIL over costs more than hashing.
+const RELEASE_GIL_ABOVE_BYTES: usize = 64 * 1_024;
 
 /// Verifies deliveries with one or two signing keys; which of the two is newer makes no difference.
 ///
@@ -121,7 +121,7 @@ impl PyReceiver {
 /// Lets other threads run while a long body is hashed.
 fn in_parallel<T: Send>(py: Python<'_>, held: &Held<'_, '_>, verify: &(impl Fn() -> T + Sync)) -> T {
     let is_long = match held.body(py) {
-        chronq::signature::Body::Raw(bytes) => bytes.len() >= RELEASE_GIL_FROM_BYTES,
+        chronq::signature::Body::Raw(bytes) => bytes.len() > RELEASE_GIL_ABOVE_BYTES,
         chronq::signature::Body::LoneSurrogate | chronq::signature::Body::NotRaw(_) => false,
     };
     if is_long && held.is_immutable() { py.detach(verify) } else { verify() }

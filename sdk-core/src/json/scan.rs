@@ -101,8 +101,7 @@ impl<'a> Scanner<'a> {
     pub(crate) fn string(&mut self) -> Result<Cow<'a, str>, Broken> {
         self.eat(b'"')?;
         let start = self.at;
-        let plain = self.rest().iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-        self.at = start + plain.ok_or(Broken)?;
+        self.at = start + plain_len(self.rest()).ok_or(Broken)?;
         let plain = self.since(start)?;
         if self.takes(b'"') {
             return Ok(Cow::Borrowed(plain));
@@ -174,5 +173,46 @@ impl<'a> Scanner<'a> {
         })?;
         self.at += 4;
         Ok(unit)
+    }
+}
+
+/// How many bytes come before the first quote, backslash or control character.
+fn plain_len(bytes: &[u8]) -> Option<usize> {
+    /// The same byte eight times.
+    const fn each(byte: u8) -> u64 {
+        u64::from_ne_bytes([byte; 8])
+    }
+    // Eight at a time. The top bit of each byte that is below `bound` is set; above the first such byte a
+    // borrow may set others, which are not looked at.
+    let below = |word: u64, bound: u8| word.wrapping_sub(each(bound)) & !word & each(0x80);
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let special = below(word, b' ') | below(word ^ each(b'"'), 1) | below(word ^ each(b'\\'), 1);
+        if special != 0 {
+            return Some(index * 8 + special.trailing_zeros() as usize / 8);
+        }
+    }
+    let last = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
+    Some(words.len() * 8 + last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_string_ends_at_its_first_special_byte_wherever_that_is() {
+        for length in 0..40 {
+            for special in [b'"', b'\\', 0, 0x0a, 0x1f] {
+                for plain in [b'a', b' ', b'!', b'#', b'[', b']', 0x7f, 0x80, 0xff] {
+                    let mut bytes = vec![plain; length];
+                    bytes.push(special);
+                    bytes.extend([b'"', 0, b'x', b'"', 0xff, b'"', b'"', b'"', b'"']);
+                    assert_eq!(plain_len(&bytes), Some(length), "{special:#x} after {plain:#x}");
+                    assert_eq!(plain_len(&vec![plain; length]), None);
+                }
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::base64::{self, Alphabet};
 use super::error::SignatureError;
-use super::json::{self, Value};
+use super::json::{self, Name, Value};
 use crate::contract::limits::{MAX_JSON_DEPTH, MAX_UNIX_SECONDS, WEBHOOK_FRESHNESS_SECONDS};
 use crate::contract::{Dialect, claims as names};
 
@@ -60,10 +60,9 @@ pub(super) fn read(payload: &[u8], dialect: Dialect, issuer: &'static str) -> Re
     let bytes = base64::decode(Alphabet::Url, payload).ok_or_else(|| malformed("is not strict base64url"))?;
     let text = std::str::from_utf8(&bytes).map_err(|_| malformed("is not UTF-8"))?;
     let mut members = Members::new(dialect);
-    json::read_object(text, MAX_JSON_DEPTH, &mut |name, value| {
-        if let Some(slot) = members.slot(name) {
-            *slot = Some(value);
-        }
+    json::read_object(text, MAX_JSON_DEPTH, &mut |name, value| match members.slot(name) {
+        Some(slot) => Name::keep(slot, value),
+        None => Name::Other,
     })
     .map_err(|refusal| malformed(refusal.reason()))?;
 

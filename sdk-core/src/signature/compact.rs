@@ -5,7 +5,7 @@ use subtle::ConstantTimeEq;
 
 use super::base64::{self, Alphabet};
 use super::error::{SignatureError, advice_on_shape};
-use super::json::{self, Value};
+use super::json::{self, Name, Value};
 use super::key::{Keys, MacKey};
 use crate::contract::limits::{MAX_JOSE_HEADER_BYTES, MAX_JSON_DEPTH, MAX_TOKEN_BYTES};
 use crate::contract::{KeyMatch, claims};
@@ -103,14 +103,15 @@ struct Header<'a> {
 }
 
 impl<'a> Header<'a> {
-    fn member(&mut self, name: &str, value: Value<'a>) {
+    fn member(&mut self, name: &str, value: Value<'a>) -> Name {
         match name {
-            "alg" => self.alg = Some(value),
-            "typ" => self.typ = Some(value),
-            "kid" => self.kid = Some(value),
+            "alg" => Name::keep(&mut self.alg, value),
+            "typ" => Name::keep(&mut self.typ, value),
+            "kid" => Name::keep(&mut self.kid, value),
             _ => {
                 let refused = REFUSED_MEMBERS.into_iter().find(|refused| *refused == name);
                 self.refused = self.refused.or(refused);
+                Name::Other
             }
         }
     }

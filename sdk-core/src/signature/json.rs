@@ -42,8 +42,26 @@ impl Refusal {
     }
 }
 
+/// What a visitor knows of a member's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    /// One that it keeps, and has not seen before.
+    First,
+    /// One that it keeps, and has seen before.
+    Again,
+    /// One that it does not keep: whether it was there before is for the reader to find out.
+    Other,
+}
+
+impl Name {
+    /// Puts the value of a name that is kept into its place.
+    pub(super) fn keep<'a>(slot: &mut Option<Value<'a>>, value: Value<'a>) -> Self {
+        if slot.replace(value).is_none() { Self::First } else { Self::Again }
+    }
+}
+
 /// Is shown each member of the outermost object.
-type Visit<'f, 'a> = dyn FnMut(&str, Value<'a>) + 'f;
+type Visit<'f, 'a> = dyn FnMut(&str, Value<'a>) -> Name + 'f;
 
 /// Reads an object of at most `max_depth` levels (itself the first) and shows each of its members, in
 /// order. What `visit` has seen counts only if the whole text was accepted.
@@ -52,7 +70,7 @@ pub(super) fn read_object<'a>(
     max_depth: usize,
     visit: &mut Visit<'_, 'a>,
 ) -> Result<(), Refusal> {
-    let mut reader = Reader { scanner: Scanner::new(text), names: Vec::with_capacity(8) };
+    let mut reader = Reader { scanner: Scanner::new(text), names: Vec::new() };
     reader.scanner.skip_white_space();
     if reader.scanner.peek() != Some(b'{') {
         return Err(Refusal::NotAnObject);
@@ -68,7 +86,7 @@ const MAX_MAGNITUDE: u64 = 308;
 
 struct Reader<'a> {
     scanner: Scanner<'a>,
-    /// Names of the members of all open objects, innermost last.
+    /// Names of the members of all open objects that no visitor keeps, innermost last.
     names: Vec<Cow<'a, str>>,
 }
 
@@ -91,15 +109,16 @@ impl<'a> Reader<'a> {
                 self.scanner.skip_white_space();
                 self.scanner.eat(b':')?;
                 let value = self.value(depth_left)?;
-                if let Some(visit) = &mut visit {
-                    visit(&name, value);
+                match visit.as_mut().map_or(Name::Other, |visit| visit(&name, value)) {
+                    Name::First => {}
+                    Name::Again => return Err(Refusal::DuplicateMember),
+                    // Not sorted: a header is too short to make this slow, and a payload is read only once
+                    // it is known to be of someone who has the key.
+                    Name::Other if self.names.iter().skip(outer_names).any(|earlier| *earlier == name) => {
+                        return Err(Refusal::DuplicateMember);
+                    }
+                    Name::Other => self.names.push(name),
                 }
-                // Not sorted: a header is too short to make this slow, and a payload is read only once it
-                // is known to be of someone who has the key.
-                if self.names.iter().skip(outer_names).any(|earlier| *earlier == name) {
-                    return Err(Refusal::DuplicateMember);
-                }
-                self.names.push(name);
                 self.scanner.skip_white_space();
                 if !self.scanner.takes(b',') {
                     break;
@@ -151,7 +170,10 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<(String, Value<'_>)>, Refusal> {
         let mut members = Vec::new();
-        read_object(text, 8, &mut |name, value| members.push((name.to_owned(), value)))?;
+        read_object(text, 8, &mut |name, value| {
+            members.push((name.to_owned(), value));
+            Name::Other
+        })?;
         Ok(members)
     }
 
