@@ -66,6 +66,34 @@ async fn while_postgres_is_away_publishes_are_refused_and_nothing_acknowledged_i
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_stands_still_keeps_nobody_waiting_for_ever() {
+    let mut postgres = OwnPostgres::start_new();
+    let data = Data::on(&postgres).await;
+    let receiver = TestServer::start().await.expect("a receiver");
+    let mut server = Process::serve(&data, &[]);
+    let load = Load::start(server.address, &receiver.inbox_url("a"));
+    load.acknowledges(50).await;
+    postgres.pause();
+    let ((), ready, events, peeked) = tokio::join!(
+        load.is_refused(),
+        server.call("GET", "/ready", ""),
+        server.call("GET", "/v2/events", ""),
+        server.call("GET", "/api/v1/timers/q/k", ""),
+    );
+    assert_is_unavailable(&ready);
+    assert_is_unavailable(&events);
+    assert_eq!(peeked.status, 503);
+    assert!(peeked.body.starts_with(r#"{"error":"timers_unavailable","#), "{peeked:?}");
+    postgres.resume();
+    load.acknowledges(50).await;
+    let acknowledged = load.end().await;
+    // What was under way while it stood still is somebody's until its lease passes.
+    all_arrive(&receiver, "a", &acknowledged).await;
+    verified(&receiver, "a");
+    assert!(server.lives());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_told_to_stop_while_postgres_is_away_stops() {
     let mut postgres = OwnPostgres::start_new();
     let data = Data::on(&postgres).await;

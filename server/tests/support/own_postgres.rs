@@ -27,6 +27,13 @@ start() {
   $as "$1/pg_ctl" --silent --pgdata "$2/data" --log "$2/log" --wait start \
     --options "-h 127.0.0.1 -p $3 -k $2 -c fsync=off -c max_connections=200" >/dev/null 2>&1 </dev/null
 }
+signal() {
+  master=$(head -n 1 "$2/data/postmaster.pid")
+  for stat in /proc/[0-9]*/stat; do
+    if read -r pid _ _ parent _ 2>/dev/null <"$stat" && [ "$parent" = "$master" ]; then kill "-$3" "$pid"; fi
+  done
+  kill "-$3" "$master"
+}
 $as "$1/initdb" -D "$2/data" -U chronq -A trust --no-sync -E UTF8 --locale=C >/dev/null
 start "$1" "$2" "$3"
 echo done
@@ -34,9 +41,12 @@ while read -r verb mode; do
   case "$verb" in
     start) start "$1" "$2" "$3" ;;
     stop) control "$1" "$2" "$3" stop --mode "$mode" ;;
+    pause) signal "$1" "$2" STOP ;;
+    resume) signal "$1" "$2" CONT ;;
   esac
   echo done
 done
+signal "$1" "$2" CONT || true
 control "$1" "$2" "$3" stop --mode immediate || true
 cd /
 rm -rf "$2"
@@ -100,6 +110,16 @@ impl OwnPostgres {
     /// Returns once it takes connections.
     pub(crate) fn start(&mut self) {
         self.tell("start");
+    }
+
+    /// All of its processes stand still, with their connections open.
+    pub(crate) fn pause(&mut self) {
+        self.tell("pause");
+    }
+
+    /// They go on.
+    pub(crate) fn resume(&mut self) {
+        self.tell("resume");
     }
 
     fn tell(&mut self, line: &str) {

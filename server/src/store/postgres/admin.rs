@@ -16,7 +16,7 @@ use crate::store::types::admin::{
 use crate::store::{AdminStore, StoreResult};
 
 use super::PostgresStore;
-use super::error::{PgError, despite_conflicts};
+use super::error::{PgError, answered, despite_conflicts};
 
 const TOKEN_COLUMNS: &str = "id, kind, name, level, tenant, hash, last_four, created_at, last_used_at";
 const KEY_COLUMNS: &str = "id, state, key, created_at, activated_at";
@@ -35,37 +35,35 @@ impl AdminStore for PostgresStore {
 
     async fn tokens(&self) -> StoreResult<Vec<Token>> {
         let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens ORDER BY seq");
-        let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&self.pool).await.map_err(failed)?;
+        let rows = answered(sqlx::query(AssertSqlSafe(sql)).fetch_all(&self.pool)).await?;
         rows.iter().map(token).collect::<Result<_, PgError>>().map_err(PgError::into_store)
     }
 
     async fn revoke_token(&self, id: Uuid) -> StoreResult<bool> {
-        let gone = sqlx::query("DELETE FROM tokens WHERE id = $1")
-            .bind(id)
-            .execute(&self.pool)
-            .await
-            .map_err(failed)?;
+        let delete = sqlx::query("DELETE FROM tokens WHERE id = $1").bind(id);
+        let gone = answered(delete.execute(&self.pool)).await?;
         Ok(gone.rows_affected() > 0)
     }
 
     async fn touch_tokens(&self, used: Vec<(Uuid, UnixMillis)>) -> StoreResult<()> {
         let (ids, times): (Vec<Uuid>, Vec<UnixMillis>) = used.into_iter().unzip();
-        sqlx::query(
+        let touch = sqlx::query(
             "UPDATE tokens t SET last_used_at = greatest(t.last_used_at, i.at) \
              FROM (SELECT id, max(at) AS at FROM unnest($1::uuid[], $2::bigint[]) AS u (id, at) GROUP BY id) i \
              WHERE t.id = i.id",
         )
         .bind(ids)
-        .bind(times)
-        .execute(&self.pool)
-        .await
-        .map_err(failed)?;
+        .bind(times);
+        answered(touch.execute(&self.pool)).await?;
         Ok(())
     }
 
     async fn signing_keys(&self) -> StoreResult<Vec<SigningKey>> {
-        let mut connection = self.pool.acquire().await.map_err(failed)?;
-        keys(&mut connection).await.map_err(PgError::into_store)
+        answered(async {
+            let mut connection = self.pool.acquire().await?;
+            keys(&mut connection).await
+        })
+        .await
     }
 
     async fn rotate_signing_key(&self, key: Secret) -> StoreResult<SigningKey> {
@@ -89,48 +87,36 @@ impl AdminStore for PostgresStore {
     }
 
     async fn prune_signing_keys(&self) -> StoreResult<u64> {
-        let gone = sqlx::query("DELETE FROM signing_keys WHERE state = 'verifying'")
-            .execute(&self.pool)
-            .await
-            .map_err(failed)?;
+        let prune = sqlx::query("DELETE FROM signing_keys WHERE state = 'verifying'");
+        let gone = answered(prune.execute(&self.pool)).await?;
         Ok(gone.rows_affected())
     }
 
     async fn setting(&self, setting: Setting) -> StoreResult<Option<Vec<u8>>> {
-        sqlx::query_scalar("SELECT value FROM settings WHERE name = $1")
-            .bind(setting.as_str())
-            .fetch_optional(&self.pool)
-            .await
-            .map_err(failed)
+        let read = sqlx::query_scalar("SELECT value FROM settings WHERE name = $1").bind(setting.as_str());
+        answered(read.fetch_optional(&self.pool)).await
     }
 
     async fn put_setting(&self, setting: Setting, value: Vec<u8>) -> StoreResult<()> {
-        sqlx::query(
+        let put = sqlx::query(
             "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2",
         )
         .bind(setting.as_str())
-        .bind(value)
-        .execute(&self.pool)
-        .await
-        .map_err(failed)?;
+        .bind(value);
+        answered(put.execute(&self.pool)).await?;
         Ok(())
     }
 
     async fn init_setting(&self, setting: Setting, value: Vec<u8>) -> StoreResult<Vec<u8>> {
-        sqlx::query("INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
-            .bind(setting.as_str())
-            .bind(value)
-            .execute(&self.pool)
-            .await
-            .map_err(failed)?;
+        let init =
+            sqlx::query("INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
+                .bind(setting.as_str())
+                .bind(value);
+        answered(init.execute(&self.pool)).await?;
         self.setting(setting)
             .await?
             .ok_or_else(|| StoreError::Internal("a setting was written and is not there".to_owned()))
     }
-}
-
-fn failed(error: sqlx::Error) -> StoreError {
-    PgError::from(error).into_store()
 }
 
 async fn put_token(

@@ -1,11 +1,15 @@
 //! What an error of Postgres means to the caller.
 
 use std::future::Future;
+use std::time::Duration;
 
 use crate::store::error::StoreError;
 
 /// How often a transaction that lost against another one is made again.
 const CONFLICT_ATTEMPTS: usize = 5;
+/// How long a verb waits for the database, far longer than any of ours takes: one that stands still without
+/// closing its connections must not keep its callers.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A failure before it is translated: conflicts are still to be told apart.
 #[derive(Debug)]
@@ -83,9 +87,31 @@ where
 {
     let mut attempt = 1;
     loop {
-        match transaction().await {
+        match within(PATIENCE, transaction()).await {
             Err(error) if error.is_conflict() && attempt < CONFLICT_ATTEMPTS => attempt += 1,
             result => return result.map_err(PgError::into_store),
         }
+    }
+}
+
+/// What a statement answers, in time.
+pub(super) async fn answered<T, E: Into<PgError>>(
+    statement: impl Future<Output = Result<T, E>>,
+) -> Result<T, StoreError> {
+    within(PATIENCE, statement).await.map_err(PgError::into_store)
+}
+
+/// Waits for the database, but not for ever. What was asked of it may still come to pass.
+pub(super) async fn within<T, E: Into<PgError>>(
+    patience: Duration,
+    statement: impl Future<Output = Result<T, E>>,
+) -> Result<T, PgError> {
+    match tokio::time::timeout(patience, statement).await {
+        Ok(result) => result.map_err(Into::into),
+        Err(_) => Err(StoreError::Unavailable(format!(
+            "Postgres did not answer within {}",
+            chronq::duration::format(patience)
+        ))
+        .into()),
     }
 }

@@ -13,7 +13,7 @@ use crate::store::types::message::{EnqueueAnswer, HandOver, NewMessage};
 use crate::store::types::queue::{QueueAgenda, QueueMetrics};
 use crate::store::{QueueStore, StoreResult};
 
-use super::error::{PgError, despite_conflicts};
+use super::error::{answered, despite_conflicts};
 use super::{PostgresStore, deliver, log, publish, purge};
 
 #[async_trait]
@@ -70,11 +70,11 @@ impl QueueStore for PostgresStore {
     }
 
     async fn agenda(&self) -> StoreResult<Vec<QueueAgenda>> {
-        deliver::agenda(self).await.map_err(PgError::into_store)
+        answered(deliver::agenda(self)).await
     }
 
     async fn message(&self, id: Uuid) -> StoreResult<Option<Message>> {
-        log::message(self, id).await.map_err(PgError::into_store)
+        answered(log::message(self, id)).await
     }
 
     async fn cancel(&self, id: Uuid) -> StoreResult<Cancelled> {
@@ -90,11 +90,11 @@ impl QueueStore for PostgresStore {
     }
 
     async fn events(&self, filter: EventFilter) -> StoreResult<EventPage> {
-        log::events(self, &filter).await.map_err(PgError::into_store)
+        answered(log::events(self, &filter)).await
     }
 
     async fn queue_metrics(&self, since: UnixMillis) -> StoreResult<Vec<QueueMetrics>> {
-        log::metrics(self, since).await.map_err(PgError::into_store)
+        answered(log::metrics(self, since)).await
     }
 
     async fn purge(&self, limit: u32) -> StoreResult<u64> {

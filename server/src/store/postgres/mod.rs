@@ -38,12 +38,15 @@ use super::types::queue::Wake;
 use super::{Store, StoreResult};
 
 pub(crate) use error::PgError;
+use error::within;
 use hints::Hints;
 use queues::KnownQueues;
 
 const CONNECTIONS: u32 = 12;
 /// How long a verb waits for a connection before it answers that the store is unavailable.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the database may take to say that it is there.
+const PING_PATIENCE: Duration = Duration::from_secs(1);
 /// A connection that rested longer is tried before it is used: the server may have gone away.
 const REST: Duration = Duration::from_millis(500);
 const CLOCK_INTERVAL: Duration = Duration::from_secs(30);
@@ -164,10 +167,9 @@ impl Store for PostgresStore {
     }
 
     async fn ping(&self) -> StoreResult<()> {
-        sqlx::query("SELECT 1")
-            .execute(&self.pool)
+        // Who asks wants to know whether it answers now.
+        within(PING_PATIENCE, sqlx::query("SELECT 1").execute(&self.pool))
             .await
-            .map_err(PgError::from)
             .map_err(PgError::into_store)?;
         Ok(())
     }

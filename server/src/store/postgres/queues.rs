@@ -17,7 +17,7 @@ use crate::store::types::message::Enqueued;
 use crate::store::types::queue::{InForce, Queue, QueueDeleted, QueuePut, Wake};
 use crate::store::{StoreResult, TopologyStore};
 
-use super::error::{PgError, despite_conflicts};
+use super::error::{PgError, answered, despite_conflicts};
 use super::{PostgresStore, groups};
 
 /// The queues as they were read last. A statement that writes by them names their version.
@@ -121,17 +121,20 @@ impl TopologyStore for PostgresStore {
     }
 
     async fn queues(&self) -> StoreResult<Vec<Queue>> {
-        let rows: Vec<Row> =
+        let rows: Vec<Row> = answered(
             sqlx::query_as("SELECT name, settings, created_at, updated_at FROM queues ORDER BY name")
-                .fetch_all(&self.pool)
-                .await
-                .map_err(|error| PgError::from(error).into_store())?;
+                .fetch_all(&self.pool),
+        )
+        .await?;
         rows.into_iter().map(queue).collect()
     }
 
     async fn queue(&self, name: &Name) -> StoreResult<Option<Queue>> {
-        let mut connection = self.pool.acquire().await.map_err(|error| PgError::from(error).into_store())?;
-        one(&mut connection, name).await.map_err(PgError::into_store)
+        answered(async {
+            let mut connection = self.pool.acquire().await?;
+            one(&mut connection, name).await
+        })
+        .await
     }
 
     async fn delete_queue(&self, name: &Name) -> StoreResult<QueueDeleted> {
@@ -155,15 +158,15 @@ impl TopologyStore for PostgresStore {
     }
 
     async fn groups(&self) -> StoreResult<Vec<Group>> {
-        groups::list(self, None).await.map_err(PgError::into_store)
+        answered(groups::list(self, None)).await
     }
 
     async fn group(&self, name: &Name) -> StoreResult<Option<Group>> {
-        Ok(groups::list(self, Some(name)).await.map_err(PgError::into_store)?.pop())
+        Ok(answered(groups::list(self, Some(name))).await?.pop())
     }
 
     async fn delete_group(&self, name: &Name) -> StoreResult<bool> {
-        groups::delete(self, name).await.map_err(PgError::into_store)
+        answered(groups::delete(self, name)).await
     }
 }
 

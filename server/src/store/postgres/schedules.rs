@@ -18,7 +18,7 @@ use crate::store::types::schedule::{
 use crate::store::{ScheduleStore, StoreResult};
 
 use super::PostgresStore;
-use super::error::{PgError, despite_conflicts};
+use super::error::{PgError, answered, despite_conflicts};
 use super::publish::enqueue;
 use super::queues::LOCK_QUEUES;
 
@@ -41,24 +41,21 @@ impl ScheduleStore for PostgresStore {
 
     async fn schedules(&self) -> StoreResult<Vec<Schedule>> {
         let sql = format!("SELECT {COLUMNS} FROM schedules ORDER BY name");
-        let rows = sqlx::query(AssertSqlSafe(sql))
-            .fetch_all(&self.pool)
-            .await
-            .map_err(|error| PgError::from(error).into_store())?;
+        let rows = answered(sqlx::query(AssertSqlSafe(sql)).fetch_all(&self.pool)).await?;
         rows.iter().map(schedule).collect::<Result<_, PgError>>().map_err(PgError::into_store)
     }
 
     async fn schedule(&self, name: &Name) -> StoreResult<Option<Schedule>> {
-        let mut connection = self.pool.acquire().await.map_err(|error| PgError::from(error).into_store())?;
-        get(&mut connection, name).await.map_err(PgError::into_store)
+        answered(async {
+            let mut connection = self.pool.acquire().await?;
+            get(&mut connection, name).await
+        })
+        .await
     }
 
     async fn delete_schedule(&self, name: &Name) -> StoreResult<bool> {
-        let gone = sqlx::query("DELETE FROM schedules WHERE name = $1")
-            .bind(name.as_str())
-            .execute(&self.pool)
-            .await
-            .map_err(|error| PgError::from(error).into_store())?;
+        let delete = sqlx::query("DELETE FROM schedules WHERE name = $1").bind(name.as_str());
+        let gone = answered(delete.execute(&self.pool)).await?;
         self.wake(Wake::SchedulesChanged);
         Ok(gone.rows_affected() > 0)
     }
@@ -78,12 +75,10 @@ impl ScheduleStore for PostgresStore {
     }
 
     async fn next_schedule_due(&self) -> StoreResult<Option<UnixMillis>> {
-        sqlx::query_scalar(
+        let first = sqlx::query_scalar(
             "SELECT min(greatest(next_run, lease_until)) FROM schedules WHERE enabled AND next_run IS NOT NULL",
-        )
-        .fetch_one(&self.pool)
-        .await
-        .map_err(|error| PgError::from(error).into_store())
+        );
+        answered(first.fetch_one(&self.pool)).await
     }
 }
 

@@ -8,7 +8,7 @@ use sqlx::{Postgres, Transaction};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::error::despite_conflicts;
+use super::error::{answered, despite_conflicts};
 use super::hints::OnTimerPut;
 use super::{PgError, PostgresStore, frame_log, timers};
 use crate::store::StoreResult;
@@ -112,13 +112,12 @@ macro_rules! in_transaction {
 macro_rules! reading {
     ($store:expr, |$conn:ident, $now_us:ident| $work:expr) => {{
         let $now_us = $store.clock.now_micros();
-        async {
+        answered::<_, PgError>(async {
             let mut connection = $store.pool().acquire().await?;
             let $conn = &mut *connection;
             $work.await
-        }
+        })
         .await
-        .map_err(PgError::into_store)
     }};
 }
 

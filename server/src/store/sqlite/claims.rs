@@ -130,8 +130,8 @@ impl Claims {
 impl Claim {
     fn take(&mut self, token: Uuid, ids: &[i64]) -> Vec<Ended> {
         let until_us = self.until_us;
-        let taken = ids.iter().filter_map(|id| self.timers.remove(id));
-        taken.map(|held| Ended { token, until_us, held }).collect()
+        let found = ids.iter().filter_map(|id| self.timers.remove(id));
+        found.map(|held| Ended { token, until_us, held }).collect()
     }
 }
 
