@@ -133,7 +133,7 @@ fn done(claimed: &Claimed) -> Settlement {
         truncated: false,
         duration_ms: 1,
     };
-    Settlement { lease: claimed.lease, response, verdict: AttemptVerdict::Completed }
+    Settlement { lease: claimed.lease, response: response.into(), verdict: AttemptVerdict::Completed }
 }
 
 fn report(what: &str, count: usize, started: Instant) {

@@ -65,7 +65,7 @@ async fn two_processes_make_each_attempt_once() {
                 done.extend(claimed.iter().map(|claimed| claimed.id));
                 let settlements = claimed.iter().map(|claimed| Settlement {
                     lease: claimed.lease,
-                    response: accepted(),
+                    response: accepted().into(),
                     verdict: AttemptVerdict::Completed,
                 });
                 let settled = store.settle(settlements.collect()).await.expect("settles");
@@ -104,7 +104,7 @@ async fn messages_are_found_by_their_keys_even_where_the_tables_were_empty_at_fi
         let claimed = store.claim(request(&queue, 50)).await.expect("claims");
         let settlements = claimed.iter().map(|claimed| Settlement {
             lease: claimed.lease,
-            response: accepted(),
+            response: accepted().into(),
             verdict: AttemptVerdict::Completed,
         });
         store.settle(settlements.collect()).await.expect("settles");

@@ -80,12 +80,7 @@ fn deliver(state: &AppState, mut places: Reservation, claimed: Vec<Claimed>) {
         // A store that hands over more than was reserved would be wrong, but the message must not wait
         // for its lease to pass.
         let slot = places.take().unwrap_or_else(|| state.engine.slots.force(&message.queue));
-        let state = state.clone();
-        let background = state.background.clone();
-        background.spawn(async move {
-            let _unsettled = Unsettled::count(&state.engine);
-            deliver_one(&state, slot, message).await;
-        });
+        state.background.spawn(deliver_one(state.clone(), slot, message));
     }
 }
 
@@ -105,19 +100,20 @@ impl Drop for Unsettled<'_> {
     }
 }
 
-async fn deliver_one(state: &AppState, slot: Slot, message: Claimed) {
+async fn deliver_one(state: AppState, slot: Slot, message: Claimed) {
+    let _unsettled = Unsettled::count(&state.engine);
     if state.clock.now_ms() >= message.lease_until {
         // Another process may have it by now.
         return;
     }
-    let attempt = attempt::make(state, &message).await;
+    let attempt = attempt::make(&state, &message).await;
     // The destination is free again: the next message need not wait for the commit.
     drop(slot);
     let verdict = decide::decide(&message, &attempt, decide::wall_ms(), decide::jitter());
     instance::attempt(outcome(verdict), attempt.duration);
-    let response = attempt.kept();
-    let settled = settler::settle(state, &message, response.clone(), verdict).await;
-    callback::after(state, &message, &response, verdict, settled);
+    let response = Arc::new(attempt.kept());
+    let settled = settler::settle(&state, &message, Arc::clone(&response), verdict).await;
+    callback::after(&state, &message, &response, verdict, settled);
 }
 
 fn outcome(verdict: AttemptVerdict) -> AttemptOutcome {

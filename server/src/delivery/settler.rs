@@ -1,5 +1,6 @@
 //! Ends an attempt in the store, together with those that end at once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::state::AppState;
@@ -14,7 +15,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 pub(super) async fn settle(
     state: &AppState,
     message: &Claimed,
-    response: AttemptResponse,
+    response: Arc<AttemptResponse>,
     verdict: AttemptVerdict,
 ) -> Settled {
     let settlement = Settlement { lease: message.lease, response, verdict };

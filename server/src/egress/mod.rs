@@ -112,8 +112,7 @@ impl Egress {
     /// # Errors
     /// [`NoAnswer`].
     pub async fn send(&self, outgoing: Outgoing<'_>) -> Result<Answer, NoAnswer> {
-        let attempt = self.attempt(outgoing);
-        tokio::time::timeout(outgoing.timeout, attempt)
+        tokio::time::timeout(outgoing.timeout, self.attempt(outgoing))
             .await
             .unwrap_or(Err(NoAnswer::Timeout(outgoing.timeout)))
     }
@@ -138,7 +137,8 @@ impl Egress {
                 }
             }
         }
-        let mut fresh = dial::connect(&self.guard, destination, &target).await?;
+        // Apart, since it is seldom needed: in place, it would make up most of every attempt.
+        let mut fresh = Box::pin(dial::connect(&self.guard, destination, &target)).await?;
         let response = fresh.sender.send_request(request).await.map_err(|error| broken(&error))?;
         self.finish(destination, fresh, response).await
     }

@@ -183,7 +183,7 @@ fn response(status: u16) -> AttemptResponse {
 }
 
 fn settlement(claimed: &Claimed, status: u16, verdict: AttemptVerdict) -> Settlement {
-    Settlement { lease: claimed.lease, response: response(status), verdict }
+    Settlement { lease: claimed.lease, response: response(status).into(), verdict }
 }
 
 async fn settle(

@@ -148,7 +148,7 @@ pub(crate) async fn figures_cover_what_finished_since(store: Fresh) {
         publish(&store, message("default")).await;
         let claimed = claim_one(&store, "default").await;
         let mut done = settlement(&claimed, 200, AttemptVerdict::Completed);
-        done.response.duration_ms = duration_ms;
+        done.response = AttemptResponse { duration_ms, ..response(200) }.into();
         store.settle(vec![done]).await.expect("settles");
     }
     let id = publish(&store, NewMessage { due: later(5_000), ..message("default") }).await;
@@ -178,10 +178,9 @@ pub(crate) async fn headers_and_bodies_come_back_byte_for_byte(store: Fresh) {
     let claimed = claim_one(&store, "default").await;
     assert_eq!((claimed.headers.clone(), &claimed.body[..]), (headers.clone(), body.as_bytes()));
     let mut done = settlement(&claimed, 200, AttemptVerdict::Completed);
-    done.response.headers = headers.clone();
-    done.response.body = Bytes::from_static(&[0, 255, 128, 10]);
-    done.response.truncated = true;
-    let kept = done.response.clone();
+    let body = Bytes::from_static(&[0, 255, 128, 10]);
+    let kept = AttemptResponse { headers, body, truncated: true, ..response(200) };
+    done.response = kept.clone().into();
     store.settle(vec![done]).await.expect("settles");
     assert_eq!(look_up(&store, claimed.id).await.response, Some(kept));
 }

@@ -1,5 +1,7 @@
 //! A message in the hands of the engine: claim, lease, settlement.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use chronq::contract::Method;
 use chronq::publish::Callback;
@@ -93,8 +95,8 @@ pub struct AttemptResponse {
 pub struct Settlement {
     /// The right to say so.
     pub lease: Lease,
-    /// What the destination answered.
-    pub response: AttemptResponse,
+    /// What the destination answered; shared with who reports it.
+    pub response: Arc<AttemptResponse>,
     /// What follows from it.
     pub verdict: AttemptVerdict,
 }
