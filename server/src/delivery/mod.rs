@@ -38,7 +38,7 @@ pub struct Engine {
 
 impl Engine {
     /// Commits publishes together. What is due at once and has a place is delivered without being read
-    /// again; none has while older messages of its queue wait: those go first.
+    /// again; none has while its queue is behind: older messages go first.
     pub(crate) fn publisher(&self, state: &AppState) -> &Publisher {
         self.publisher.get_or_init(|| Publisher::start(Arc::clone(&state.store), Some(Ready::of(state))))
     }

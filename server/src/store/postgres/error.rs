@@ -85,9 +85,18 @@ where
     F: Fn() -> Fut,
     Fut: Future<Output = Result<T, PgError>>,
 {
+    however_long(|| within(PATIENCE, transaction())).await
+}
+
+/// The same for a transaction that may have any number of rows to deal with.
+pub(super) async fn however_long<T, F, Fut>(transaction: F) -> Result<T, StoreError>
+where
+    F: Fn() -> Fut,
+    Fut: Future<Output = Result<T, PgError>>,
+{
     let mut attempt = 1;
     loop {
-        match within(PATIENCE, transaction()).await {
+        match transaction().await {
             Err(error) if error.is_conflict() && attempt < CONFLICT_ATTEMPTS => attempt += 1,
             result => return result.map_err(PgError::into_store),
         }

@@ -18,6 +18,7 @@ mod purge;
 mod queues;
 mod rows;
 mod schedules;
+mod sweep;
 mod timer_store;
 mod timers;
 

@@ -8,9 +8,9 @@ use sqlx::{Postgres, Transaction};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::error::{answered, despite_conflicts};
+use super::error::{answered, despite_conflicts, however_long};
 use super::hints::OnTimerPut;
-use super::{PgError, PostgresStore, frame_log, timers};
+use super::{PgError, PostgresStore, frame_log, sweep, timers};
 use crate::store::StoreResult;
 use crate::store::error::StoreError;
 use crate::store::log::{
@@ -94,7 +94,10 @@ impl PostgresStore {
 /// Runs one transaction, made again where it lost against another one.
 macro_rules! in_transaction {
     ($store:expr, |$conn:ident, $now_us:ident| $work:expr) => {
-        despite_conflicts(|| async {
+        in_transaction!(despite_conflicts; $store, |$conn, $now_us| $work)
+    };
+    ($run:ident; $store:expr, |$conn:ident, $now_us:ident| $work:expr) => {
+        $run(|| async {
             let mut transaction = $store.begin().await?;
             let $now_us = $store.clock.now_micros();
             let done = {
@@ -155,7 +158,7 @@ impl TimerStore for PostgresStore {
         let token = Uuid::now_v7();
         let claimed = reading!(self, |conn, now_us| async {
             let until_us = now_us.saturating_add(lease_us);
-            let timers = timers::claim(conn, now_us, limit, token, until_us).await?;
+            let timers = sweep::claim(conn, now_us, limit, token, until_us).await?;
             Ok::<_, PgError>((until_us, timers))
         });
         let (until_us, timers) = claimed?;
@@ -166,7 +169,7 @@ impl TimerStore for PostgresStore {
     async fn fire_timers(&self, token: Uuid, ids: Vec<i64>) -> Result<TimersFired, FireFailed> {
         let fired = async {
             let mut transaction = self.begin().await?;
-            let fired = timers::fire(&mut transaction, self.clock.now_micros(), token, &ids).await?;
+            let fired = sweep::fire(&mut transaction, self.clock.now_micros(), token, &ids).await?;
             transaction.commit().await?;
             Ok(fired)
         };
@@ -176,11 +179,11 @@ impl TimerStore for PostgresStore {
     }
 
     async fn fail_timers(&self, token: Uuid, failures: Vec<TimerFailure>) -> StoreResult<u64> {
-        in_transaction!(self, |conn, now_us| timers::fail(conn, now_us, token, &failures))
+        in_transaction!(self, |conn, now_us| sweep::fail(conn, now_us, token, &failures))
     }
 
     async fn next_timer_due(&self) -> StoreResult<Option<UnixMicros>> {
-        reading!(self, |conn, now_us| timers::next_due(conn, now_us))
+        reading!(self, |conn, now_us| sweep::next_due(conn, now_us))
     }
 
     fn on_timer_put(&self, wake: OnTimerPut) {
@@ -190,7 +193,7 @@ impl TimerStore for PostgresStore {
 
     async fn timer_totals(&self) -> StoreResult<TimerTotals> {
         reading!(self, |conn, now_us| async {
-            let (due, oldest_us) = timers::due(conn, now_us).await?;
+            let (due, oldest_us) = sweep::due(conn, now_us).await?;
             let tenants = timers::tenant_totals(conn).await?;
             let oldest_late_us = oldest_us.map_or(0, |oldest| now_us.saturating_sub(oldest).max(0));
             Ok(TimerTotals { due, oldest_late_us, tenants })
@@ -307,7 +310,7 @@ impl LogStore for PostgresStore {
     }
 
     async fn delete_log(&self, tenant: &str, queue: &str) -> StoreResult<LogDeleted> {
-        in_transaction!(self, |conn, _now_us| frame_log::delete(conn, tenant, queue))
+        in_transaction!(however_long; self, |conn, _now_us| frame_log::delete(conn, tenant, queue))
     }
 
     async fn trim_log(&self, limit: u32) -> StoreResult<u64> {

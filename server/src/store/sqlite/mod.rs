@@ -22,6 +22,7 @@ mod queues;
 mod readers;
 mod rows;
 mod schedules;
+mod sweep;
 mod timer_store;
 mod timers;
 mod writer;
@@ -287,14 +288,13 @@ mod tests {
         store.apply_timer_ops(due_now()).await.expect("puts");
         let claim = store.claim_due_timers(10, 30_000_000).await.expect("claims");
         let ids = vec![claim.timers[0].id];
-        let (_, fired, broken) = tokio::join!(
-            // While this one runs, the other two meet in one transaction.
-            store.write(|_| {
-                std::thread::sleep(Duration::from_millis(100));
-                Ok(())
-            }),
+        let (go, gate) = std::sync::mpsc::channel();
+        let (_, fired, broken, ()) = tokio::join!(
+            // While this one waits, the other two meet in one transaction.
+            store.write(move |_| gate.recv().map_err(|_| unavailable("no signal"))),
             store.fire_timers(claim.token, ids.clone()),
             store.write(|writing| writing.connection.execute_batch("ROLLBACK").map_err(failure)),
+            async { go.send(()).expect("heard") },
         );
         assert!(fired.is_err() && broken.is_err(), "{fired:?} {broken:?}");
         let (queue, timer_key) = ("q".to_owned(), "k".to_owned());

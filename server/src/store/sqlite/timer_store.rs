@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::claims::Ended;
 use super::due::DueSoon;
 use super::timers::{Applied, PutEntry};
-use super::{SqliteStore, Writing, failure, frame_log, timers};
+use super::{SqliteStore, Writing, failure, frame_log, sweep, timers};
 use crate::store::StoreResult;
 use crate::store::error::StoreError;
 use crate::store::log::{
@@ -55,7 +55,7 @@ impl TimerMemory {
         }
         let memory = self.clone();
         writing.on_commit(move || {
-            let earliest = timers::remember(&mut memory.due(), &entries);
+            let earliest = sweep::remember(&mut memory.due(), &entries);
             if let (Some(earliest), Some(on_put)) = (earliest, memory.on_put.get()) {
                 on_put(earliest);
             }
@@ -94,7 +94,7 @@ impl SqliteStore {
         let mut beyond = (i64::MIN, i64::MIN);
         loop {
             let rows = self
-                .read(move |conn| timers::load(conn, after, up_to, beyond, LOAD_ROWS).map_err(failure))
+                .read(move |conn| sweep::load(conn, after, up_to, beyond, LOAD_ROWS).map_err(failure))
                 .await
                 .inspect_err(|_| self.timers.due().undo_load(after))?;
             let mut due = self.timers.due();
@@ -131,7 +131,7 @@ impl SqliteStore {
                 }
             });
             let held_until = |id| memory.due().claims.held_until(id, now_us);
-            let claimed = timers::claim(writing.connection, now_us, &entries, held_until).map_err(failure)?;
+            let claimed = sweep::claim(writing.connection, now_us, &entries, held_until).map_err(failure)?;
             let mut due = memory.due();
             due.claims.put(token, until_us, claimed.held);
             for (id, next_us) in claimed.later {
@@ -216,7 +216,7 @@ impl TimerStore for SqliteStore {
                 // A stale one stays in its claim: that is how it comes back once its lease has passed.
                 let held = memory.due().claims.holding(token, &ids, now_us);
                 let held_ids: Vec<i64> = held.iter().map(|held| held.id).collect();
-                let lags_us = timers::fire(writing.connection, now_us, held)
+                let lags_us = sweep::fire(writing.connection, now_us, held)
                     .inspect_err(|error| _ = told.set(class_of(error)))
                     .map_err(failure)?;
                 let ended = memory.due().claims.end(token, &held_ids);
@@ -242,7 +242,7 @@ impl TimerStore for SqliteStore {
             };
             let failures: Vec<(String, TimerFailure)> = failures.into_iter().filter_map(claimed).collect();
             let (dead, entries) =
-                timers::fail(writing.connection, clock.now_micros(), &failures).map_err(failure)?;
+                sweep::fail(writing.connection, clock.now_micros(), &failures).map_err(failure)?;
             let ids: Vec<i64> = failures.iter().map(|(_, failure)| failure.id).collect();
             let ended = memory.due().claims.end(token, &ids);
             memory.end(writing, ended);
@@ -264,7 +264,7 @@ impl TimerStore for SqliteStore {
     async fn timer_totals(&self) -> StoreResult<TimerTotals> {
         let now_us = self.clock.now_micros();
         self.read(move |conn| {
-            let (due, oldest_us) = timers::due(conn, now_us).map_err(failure)?;
+            let (due, oldest_us) = sweep::due(conn, now_us).map_err(failure)?;
             let tenants = timers::tenant_totals(conn).map_err(failure)?;
             let oldest_late_us = oldest_us.map_or(0, |oldest| now_us.saturating_sub(oldest).max(0));
             Ok(TimerTotals { due, oldest_late_us, tenants })

@@ -203,11 +203,13 @@ fn run_group(
             execute(connection, "SAVEPOINT job")?;
         }
         let outcome = job.run(connection);
-        if let Err(error) = &outcome {
-            // Some errors (a full disk) end the whole transaction by themselves.
-            if connection.is_autocommit() {
-                return Err(error.clone());
-            }
+        // Some errors (a full disk) end the whole transaction by themselves, also where a job hides them.
+        if connection.is_autocommit() {
+            return Err(outcome
+                .err()
+                .unwrap_or_else(|| StoreError::Internal("a transaction ended early".to_owned())));
+        }
+        if outcome.is_err() {
             if is_empty {
                 execute(connection, "ROLLBACK")?;
                 execute(connection, "BEGIN IMMEDIATE")?;
@@ -272,17 +274,15 @@ mod tests {
                 Err::<(), _>(StoreError::Internal("on purpose".to_owned()))
             })
         };
-        let slow = writer.write(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-            Ok(())
-        });
-        // While the slow one runs, the others meet in one transaction.
-        let (_, first, second, third, fourth) = tokio::join!(
-            slow,
+        let (go, gate) = channel();
+        // While the one before them waits, the others meet in one transaction.
+        let (_, first, second, third, fourth, ()) = tokio::join!(
+            writer.write(move |_| gate.recv().map_err(|_| StoreError::Internal("no signal".to_owned()))),
             insert_and_fail(1),
             insert_and_fail(2),
             insert(&writer, 3),
-            insert_and_fail(4)
+            insert_and_fail(4),
+            async { go.send(()).expect("heard") },
         );
         assert_eq!(
             (first.is_ok(), second.is_ok(), third.is_ok(), fourth.is_ok()),
@@ -304,6 +304,20 @@ mod tests {
             })
             .await;
         assert_eq!(failed, Err(StoreError::Internal("a job panicked".to_owned())));
+        assert_eq!(rows(&writer).await, 0);
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_a_job_ended_takes_nothing_of_the_next_one_with_it() {
+        let writer = writer();
+        let (go, gate) = channel();
+        let (_, ended, next, ()) = tokio::join!(
+            writer.write(move |_| gate.recv().map_err(|_| StoreError::Internal("no signal".to_owned()))),
+            writer.write(|w| w.connection.execute_batch("ROLLBACK").map_err(failure)),
+            insert(&writer, 1),
+            async { go.send(()).expect("heard") },
+        );
+        assert_eq!((ended.is_err(), next.is_err()), (true, true));
         assert_eq!(rows(&writer).await, 0);
     }
 
