@@ -288,14 +288,13 @@ mod tests {
         store.apply_timer_ops(due_now()).await.expect("puts");
         let claim = store.claim_due_timers(10, 30_000_000).await.expect("claims");
         let ids = vec![claim.timers[0].id];
-        let (go, gate) = std::sync::mpsc::channel();
-        let (_, fired, broken, ()) = tokio::join!(
-            // While this one waits, the other two meet in one transaction.
-            store.write(move |_| gate.recv().map_err(|_| unavailable("no signal"))),
-            store.fire_timers(claim.token, ids.clone()),
-            store.write(|writing| writing.connection.execute_batch("ROLLBACK").map_err(failure)),
-            async { go.send(()).expect("heard") },
-        );
+        let jobs = async {
+            tokio::join!(
+                store.fire_timers(claim.token, ids.clone()),
+                store.write(|writing| writing.connection.execute_batch("ROLLBACK").map_err(failure)),
+            )
+        };
+        let (fired, broken) = writer::meet(&store.writer, jobs).await;
         assert!(fired.is_err() && broken.is_err(), "{fired:?} {broken:?}");
         let (queue, timer_key) = ("q".to_owned(), "k".to_owned());
         let cancel = call(TimerWrite::Cancel { queue, timer_key, txn: None });

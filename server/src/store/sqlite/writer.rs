@@ -232,6 +232,26 @@ fn execute(connection: &Connection, sql: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Lets the jobs of a future, which sends them when it is first polled, meet in one transaction: the writer
+/// is kept busy until they all wait.
+#[cfg(test)]
+pub(crate) async fn meet<T>(writer: &Writer, jobs: impl Future<Output = T>) -> T {
+    let (start, started) = oneshot::channel();
+    let (go, gate) = channel();
+    let busy = writer.write(move |_| {
+        start.send(()).expect("somebody waits");
+        gate.recv().expect("a signal");
+        Ok(())
+    });
+    let met = async {
+        started.await.expect("the writer lives");
+        tokio::join!(jobs, async { go.send(()).expect("the writer lives") }).0
+    };
+    let (busy, met) = tokio::join!(busy, met);
+    busy.expect("nothing was written");
+    met
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -274,16 +294,10 @@ mod tests {
                 Err::<(), _>(StoreError::Internal("on purpose".to_owned()))
             })
         };
-        let (go, gate) = channel();
-        // While the one before them waits, the others meet in one transaction.
-        let (_, first, second, third, fourth, ()) = tokio::join!(
-            writer.write(move |_| gate.recv().map_err(|_| StoreError::Internal("no signal".to_owned()))),
-            insert_and_fail(1),
-            insert_and_fail(2),
-            insert(&writer, 3),
-            insert_and_fail(4),
-            async { go.send(()).expect("heard") },
-        );
+        let jobs = async {
+            tokio::join!(insert_and_fail(1), insert_and_fail(2), insert(&writer, 3), insert_and_fail(4))
+        };
+        let (first, second, third, fourth) = meet(&writer, jobs).await;
         assert_eq!(
             (first.is_ok(), second.is_ok(), third.is_ok(), fourth.is_ok()),
             (false, false, true, false)
@@ -310,13 +324,13 @@ mod tests {
     #[tokio::test]
     async fn a_transaction_that_a_job_ended_takes_nothing_of_the_next_one_with_it() {
         let writer = writer();
-        let (go, gate) = channel();
-        let (_, ended, next, ()) = tokio::join!(
-            writer.write(move |_| gate.recv().map_err(|_| StoreError::Internal("no signal".to_owned()))),
-            writer.write(|w| w.connection.execute_batch("ROLLBACK").map_err(failure)),
-            insert(&writer, 1),
-            async { go.send(()).expect("heard") },
-        );
+        let jobs = async {
+            tokio::join!(
+                writer.write(|w| w.connection.execute_batch("ROLLBACK").map_err(failure)),
+                insert(&writer, 1)
+            )
+        };
+        let (ended, next) = meet(&writer, jobs).await;
         assert_eq!((ended.is_err(), next.is_err()), (true, true));
         assert_eq!(rows(&writer).await, 0);
     }
