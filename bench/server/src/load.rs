@@ -97,14 +97,19 @@ pub(crate) fn send_all<'a>(
     })
 }
 
-fn request(contender: &Contender, method: &str, path: &str, body: String) -> Outcome<Request<Full<Bytes>>> {
+fn request(
+    contender: &Contender,
+    method: &str,
+    path: &str,
+    body: impl Into<Bytes>,
+) -> Outcome<Request<Full<Bytes>>> {
     Ok(Request::builder()
         .method(method)
         .uri(path)
         .header("host", contender.authority())
         .header("authorization", format!("Bearer {}", contender.token()))
         .header("content-type", "application/json")
-        .body(Full::new(Bytes::from(body)))?)
+        .body(Full::new(body.into()))?)
 }
 
 /// A body of [`BODY_BYTES`], each another one.
@@ -156,7 +161,7 @@ pub(crate) async fn publish_batches(contender: &Contender, destination: &str, co
     let entries: Vec<_> = (0..BATCH)
         .map(|number| serde_json::json!({"destination": destination, "body": body(number)}))
         .collect();
-    let batch = serde_json::to_string(&entries)?;
+    let batch = Bytes::from(serde_json::to_string(&entries)?);
     let mut tasks = JoinSet::new();
     let left = Arc::new(AtomicUsize::new(count / BATCH));
     for _ in 0..4 {

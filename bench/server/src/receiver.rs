@@ -33,6 +33,8 @@ pub(crate) struct Tally {
 struct Seen {
     ids: HashSet<String>,
     last: Option<Instant>,
+    /// How many somebody waits for: who is woken for each message takes part in what is measured.
+    awaited: usize,
 }
 
 impl Tally {
@@ -61,7 +63,7 @@ impl Tally {
         let deadline = tokio::time::Instant::now() + patience;
         loop {
             let changed = self.changed.notified();
-            let (have, refused) = (self.lock().ids.len(), self.refused.load(Ordering::Relaxed));
+            let (have, refused) = (self.await_count(count), self.refused.load(Ordering::Relaxed));
             if refused > 0 {
                 return Err(format!("{refused} deliveries were refused").into());
             }
@@ -74,6 +76,13 @@ impl Tally {
         }
     }
 
+    /// How many there are, now that somebody waits for `count`.
+    fn await_count(&self, count: usize) -> usize {
+        let mut seen = self.lock();
+        seen.awaited = count;
+        seen.ids.len()
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,8 +92,11 @@ impl Tally {
         if seen.ids.insert(id) {
             seen.last = Some(Instant::now());
         }
+        let enough = seen.ids.len() >= seen.awaited;
         drop(seen);
-        self.changed.notify_waiters();
+        if enough {
+            self.changed.notify_waiters();
+        }
     }
 }
 
