@@ -91,7 +91,8 @@ pub trait QueueStore: Send + Sync {
     /// places of `hand_over`, those due now come back claimed.
     async fn enqueue(&self, messages: Vec<NewMessage>, hand_over: HandOver) -> StoreResult<EnqueueAnswer>;
 
-    /// Takes messages that are due, oldest due first, under a lease.
+    /// Takes messages that are due, under a lease: as many as asked for, unless fewer are due. Oldest due
+    /// first; what came to lie before the messages of earlier claims may wait for a second beside them.
     async fn claim(&self, request: ClaimRequest) -> StoreResult<Vec<Claimed>>;
 
     /// Ends attempts; one answer per settlement, in order.

@@ -51,6 +51,7 @@ behaviours! {
         options_fall_back_to_the_queue_and_then_to_the_default,
         nothing_is_claimed_before_it_is_due,
         the_oldest_due_comes_first,
+        what_becomes_due_behind_the_last_claim_is_still_claimed,
         a_far_message_is_claimed_when_its_time_comes,
         an_unknown_queue_is_answered_and_nothing_is_made,
         a_disabled_queue_refuses_publishes_and_still_delivers,

@@ -1,9 +1,11 @@
 //! Claims and settles: every change is conditional on the state and the claim that the caller holds.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Instant;
 
 use chronq::Name;
 use chronq::contract::MessageState;
+use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row};
 use uuid::Uuid;
 
@@ -26,29 +28,10 @@ pub(super) async fn claim(
     now: UnixMillis,
     request: &ClaimRequest,
 ) -> Result<Vec<Claimed>, PgError> {
-    let sql = format!(
-        "WITH due AS MATERIALIZED ( \
-             SELECT seq FROM messages \
-             WHERE queue = (SELECT id FROM queues WHERE name = $1) AND state < 2 AND due_at <= $2 \
-             ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED \
-         ), m AS ( \
-             UPDATE messages SET state = 2, claim = claim + 1, lease_until = $2 + timeout_ms + $4, \
-                 started_at = $2 \
-             WHERE seq = ANY(ARRAY(SELECT seq FROM due)) RETURNING * \
-         ) \
-         SELECT {CLAIMED_COLUMNS}, q.id, q.version \
-         FROM m JOIN contents c ON c.seq = m.seq JOIN queues q ON q.id = m.queue ORDER BY m.due_at, m.seq"
-    );
     let mut connection = store.pool.acquire().await?;
-    let rows = sqlx::query(AssertSqlSafe(sql))
-        .bind(request.queue.as_str())
-        .bind(now)
-        .bind(i64::try_from(request.limit).unwrap_or(i64::MAX))
-        .bind(signed(request.lease_ms))
-        .fetch_all(&mut *connection)
-        .await?;
+    let rows = take(store, &mut connection, now, request).await?;
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
-    let (id, version): (i64, i64) = (first.try_get("id")?, first.try_get("version")?);
+    let (id, version): (i64, i64) = (first.try_get("queue")?, first.try_get("version")?);
     let mut queues = store.queues.get(&mut connection).await?;
     if queues.with_id(id).is_none_or(|queue| queue.version != version) {
         queues = store.queues.refresh(&mut connection).await?;
@@ -57,6 +40,59 @@ pub(super) async fn claim(
         .with_id(id)
         .ok_or_else(|| StoreError::Unavailable(format!("queue {} was deleted", request.queue)))?;
     rows.iter().map(|row| claimed(row, &queue.name, &queue.in_force)).collect()
+}
+
+/// Takes as many as are asked for, as long as there are any: first from where the last claim ended.
+async fn take(
+    store: &PostgresStore,
+    connection: &mut PgConnection,
+    now: UnixMillis,
+    request: &ClaimRequest,
+) -> Result<Vec<PgRow>, PgError> {
+    let began = store.backlog.resume(&request.queue, Instant::now());
+    let from = began.unwrap_or(UnixMillis::MIN);
+    let mut rows = take_from(connection, now, request, from, request.limit).await?;
+    if rows.len() < request.limit {
+        store.backlog.caught_up(&request.queue);
+        if began.is_some() {
+            let left = request.limit - rows.len();
+            rows.extend(take_from(connection, now, request, UnixMillis::MIN, left).await?);
+        }
+    } else if let Some(last) = rows.last() {
+        store.backlog.behind(&request.queue, began, last.try_get("due_at")?, Instant::now());
+    }
+    Ok(rows)
+}
+
+async fn take_from(
+    connection: &mut PgConnection,
+    now: UnixMillis,
+    request: &ClaimRequest,
+    from: UnixMillis,
+    limit: usize,
+) -> Result<Vec<PgRow>, PgError> {
+    let sql = format!(
+        "WITH due AS MATERIALIZED ( \
+             SELECT seq FROM messages \
+             WHERE queue = (SELECT id FROM queues WHERE name = $1) AND state < 2 AND due_at BETWEEN $5 AND $2 \
+             ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED \
+         ), m AS ( \
+             UPDATE messages SET state = 2, claim = claim + 1, lease_until = $2 + timeout_ms + $4, \
+                 started_at = $2 \
+             WHERE seq = ANY(ARRAY(SELECT seq FROM due)) RETURNING * \
+         ) \
+         SELECT {CLAIMED_COLUMNS}, m.due_at, m.queue, q.version \
+         FROM m JOIN contents c ON c.seq = m.seq JOIN queues q ON q.id = m.queue ORDER BY m.due_at, m.seq"
+    );
+    let rows = sqlx::query(AssertSqlSafe(sql))
+        .bind(request.queue.as_str())
+        .bind(now)
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+        .bind(signed(request.lease_ms))
+        .bind(from)
+        .fetch_all(connection)
+        .await?;
+    Ok(rows)
 }
 
 /// Later columns are null where the message ends. A lease is there exactly while a message is active; that

@@ -5,6 +5,7 @@
 //! the truth.
 
 mod admin;
+mod backlog;
 mod deliver;
 mod error;
 mod frame_log;
@@ -38,6 +39,7 @@ use super::ids::IdMint;
 use super::types::queue::Wake;
 use super::{Store, StoreResult};
 
+use backlog::Backlog;
 pub(crate) use error::PgError;
 use error::within;
 use hints::Hints;
@@ -72,6 +74,7 @@ pub struct PostgresStore {
     ids: Arc<IdMint>,
     clock: Clock,
     queues: KnownQueues,
+    backlog: Backlog,
     wakes: broadcast::Sender<Wake>,
     hints: Hints,
     timers: timer_store::TimerHints,
@@ -122,6 +125,7 @@ impl PostgresStore {
             ids: Arc::new(IdMint::new()),
             clock,
             queues: KnownQueues::default(),
+            backlog: Backlog::default(),
             wakes,
             hints,
             timers,

@@ -86,6 +86,20 @@ pub(crate) async fn the_oldest_due_comes_first(store: Fresh) {
     assert_eq!(order, [ids[1], ids[2], ids[0]]);
 }
 
+pub(crate) async fn what_becomes_due_behind_the_last_claim_is_still_claimed(store: Fresh) {
+    let now = store.clock().now_ms();
+    let due = |ms: i64| NewMessage { due: Due::At(now - ms), ..message("default") };
+    for ms in [3_000, 2_000, 1_000, 500] {
+        publish(&store, due(ms)).await;
+    }
+    let first = claim(&store, "default", 2).await;
+    let late = publish(&store, due(60_000)).await;
+    let rest: HashSet<Uuid> =
+        claim(&store, "default", 10).await.into_iter().map(|claimed| claimed.id).collect();
+    assert_eq!((first.len(), rest.len()), (2, 3));
+    assert!(rest.contains(&late));
+}
+
 pub(crate) async fn a_far_message_is_claimed_when_its_time_comes(store: Fresh) {
     const DAY_MS: u64 = 86_400_000;
     let far = publish(&store, NewMessage { due: later(300 * DAY_MS), ..message("default") }).await;
