@@ -152,6 +152,29 @@ async fn a_dead_process_s_messages_are_taken_over_after_the_lease() {
     assert_eq!((again.id, again.retried), (lost.id, 0));
 }
 
+/// The database may forget a claim when it crashes, and numbers it anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_the_database_forgot_settles_nothing() {
+    let url = postgres::fresh_url().await;
+    let (queue, clock) = (Name::default_queue(), Clock::new());
+    let store = store(&url, clock.clone()).await.expect("opens");
+    store.enqueue(vec![message(&queue)], HandOver::default()).await.expect("enqueues");
+    let forgotten = store.claim(request(&queue, 1)).await.expect("claims").remove(0);
+    let mut connection = PgConnection::connect(&url).await.expect("connects");
+    sqlx::query("UPDATE messages SET state = 0, claim = 0, lease_until = NULL, started_at = NULL")
+        .execute(&mut connection)
+        .await
+        .expect("forgets");
+    clock.advance(Duration::from_millis(700));
+    let again = store.claim(request(&queue, 1)).await.expect("claims").remove(0);
+    assert_eq!(again.id, forgotten.id);
+    for (lease, settled) in [(forgotten.lease, Settled::Stale), (again.lease, Settled::Done)] {
+        let settlement =
+            Settlement { lease, response: accepted().into(), verdict: AttemptVerdict::Completed };
+        assert_eq!(store.settle(vec![settlement]).await.expect("settles"), [settled]);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_edit_of_a_queue_holds_for_the_next_publish_in_every_process() {
     let url = postgres::fresh_url().await;

@@ -71,8 +71,7 @@ mod tests {
 
     fn message(retried: u32, max_retries: u32) -> Claimed {
         Claimed {
-            lease: Lease { seq: 1, claim: 1 },
-            lease_until: i64::MAX,
+            lease: Lease { seq: 1, claim: 1, until: i64::MAX },
             id: uuid::Uuid::nil(),
             queue: Name::default_queue(),
             destination: Destination::parse("destination", "http://h/").expect("destination"),

@@ -102,7 +102,7 @@ impl Drop for Unsettled<'_> {
 
 async fn deliver_one(state: AppState, slot: Slot, message: Claimed) {
     let _unsettled = Unsettled::count(&state.engine);
-    if state.clock.now_ms() >= message.lease_until {
+    if state.clock.now_ms() >= message.lease.until {
         // Another process may have it by now.
         return;
     }

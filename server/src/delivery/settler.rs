@@ -26,7 +26,7 @@ pub(super) async fn settle(
             Ok(settled) => return settled,
             Err(error) => report(&error),
         }
-        if state.clock.now_ms() >= message.lease_until {
+        if state.clock.now_ms() >= message.lease.until {
             tracing::warn!(message = %message.id, "an attempt could not be settled before its lease passed");
             return Settled::Stale;
         }

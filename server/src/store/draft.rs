@@ -62,18 +62,11 @@ impl Draft {
     }
 
     /// The message as the first claim of it would read it.
-    pub(crate) fn into_claimed(
-        self,
-        lease: Lease,
-        lease_until: UnixMillis,
-        queue: &InForce,
-        now: UnixMillis,
-    ) -> Claimed {
+    pub(crate) fn into_claimed(self, lease: Lease, queue: &InForce, now: UnixMillis) -> Claimed {
         let resolved = self.resolve(queue);
         let message = self.message;
         Claimed {
             lease,
-            lease_until,
             id: self.id,
             queue: message.queue,
             destination: message.destination,

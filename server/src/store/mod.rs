@@ -53,7 +53,7 @@ pub use types::UnixMillis;
 pub use url::DatabaseUrl;
 
 use types::admin::{KeyActivation, KeyStaging, NewToken, Setting, SigningKey, Token, TokenKind};
-use types::claim::{Cancelled, ClaimRequest, Claimed, Lease, RetriedByHand, Settled, Settlement};
+use types::claim::{Cancelled, ClaimRequest, Claimed, RetriedByHand, Settled, Settlement};
 use types::event::{EventFilter, EventPage, Message};
 use types::group::{Group, GroupAddition};
 use types::message::{EnqueueAnswer, HandOver, NewMessage};
@@ -97,12 +97,6 @@ pub trait QueueStore: Send + Sync {
 
     /// Ends attempts; one answer per settlement, in order.
     async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>>;
-
-    /// Prolongs leases to `lease_ms` from now beyond the message's timeout; `false` where one was lost.
-    async fn extend(&self, leases: Vec<Lease>, lease_ms: u64) -> StoreResult<Vec<bool>>;
-
-    /// Gives claimed messages back unattempted: they are due at once, nothing is spent.
-    async fn release(&self, leases: Vec<Lease>) -> StoreResult<()>;
 
     /// Puts back messages whose lease has passed, so that the attempt is made again; answers how many.
     async fn rescue(&self) -> StoreResult<u64>;

@@ -61,8 +61,6 @@ behaviours! {
         a_stale_lease_writes_nothing,
         a_passed_lease_is_rescued_and_the_attempt_is_made_again,
         a_rescued_retry_stays_a_retry,
-        an_extended_lease_is_not_rescued,
-        a_released_message_is_due_again_and_nothing_is_spent,
         concurrent_claims_never_share_a_message,
         the_agenda_names_queues_that_wait,
         a_publish_wakes_who_sleeps,

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::store::encoding::{headers_json, name_of, signed, state_code};
 use crate::store::error::StoreError;
 use crate::store::types::UnixMillis;
-use crate::store::types::claim::{AttemptVerdict, ClaimRequest, Claimed, Lease, Settled, Settlement};
+use crate::store::types::claim::{AttemptVerdict, ClaimRequest, Claimed, Settled, Settlement};
 use crate::store::types::queue::{QueueAgenda, Wake};
 
 use super::PostgresStore;
@@ -64,6 +64,10 @@ async fn take(
     Ok(rows)
 }
 
+/// A claim promises nothing to anybody, so that its commit need not wait for the disk: one that the database
+/// forgets in a crash is a message that is due again, as it is after a lease that passed.
+const WITHOUT_WAITING: &str = "(SELECT set_config('synchronous_commit', 'off', true)) AS without_waiting";
+
 async fn take_from(
     connection: &mut PgConnection,
     now: UnixMillis,
@@ -82,7 +86,8 @@ async fn take_from(
              WHERE seq = ANY(ARRAY(SELECT seq FROM due)) RETURNING * \
          ) \
          SELECT {CLAIMED_COLUMNS}, m.due_at, m.queue, q.version \
-         FROM m JOIN contents c ON c.seq = m.seq JOIN queues q ON q.id = m.queue ORDER BY m.due_at, m.seq"
+         FROM m JOIN contents c ON c.seq = m.seq JOIN queues q ON q.id = m.queue, {WITHOUT_WAITING} \
+         ORDER BY m.due_at, m.seq"
     );
     let rows = sqlx::query(AssertSqlSafe(sql))
         .bind(request.queue.as_str())
@@ -96,7 +101,7 @@ async fn take_from(
 }
 
 /// Later columns are null where the message ends. A lease is there exactly while a message is active; that
-/// it is asked for, and not the state, keeps the plan to the rows' keys: by the state it would read the
+/// its end is asked for, and not the state, keeps the plan to the rows' keys: by the state it would read the
 /// index of all leases, the ended ones included, once for each row.
 macro_rules! settle {
     ($kept:literal) => {
@@ -104,15 +109,16 @@ macro_rules! settle {
             "\
 WITH input AS (
     SELECT * FROM unnest($1::bigint[], $2::int[], $3::smallint[], $4::bigint[], $5::bigint[], $6::int[],
-                         $7::text[], $8::bytea[], $9::bool[], $10::bigint[])
-        AS i (seq, claim, state, due_at, retry_delay_ms, status, headers, body, truncated, duration_ms)
+                         $7::text[], $8::bytea[], $9::bool[], $10::bigint[], $11::bigint[])
+        AS i (seq, claim, state, due_at, retry_delay_ms, status, headers, body, truncated, duration_ms,
+              lease_until)
 ), settled AS (
     UPDATE messages m
     SET state = i.state, lease_until = NULL, duration_ms = i.duration_ms,
         due_at = coalesce(i.due_at, m.due_at), retry_delay_ms = coalesce(i.retry_delay_ms, m.retry_delay_ms),
         retried = CASE WHEN i.state = 1 THEN m.retried + 1 ELSE m.retried END,
-        finished_at = CASE WHEN i.state = 1 THEN NULL ELSE $11 END
-    FROM input i WHERE m.seq = i.seq AND m.claim = i.claim AND m.lease_until IS NOT NULL
+        finished_at = CASE WHEN i.state = 1 THEN NULL ELSE $12 END
+    FROM input i WHERE m.seq = i.seq AND m.claim = i.claim AND m.lease_until = i.lease_until
     RETURNING m.seq, m.queue, m.due_at, i.status, i.headers, i.body, i.truncated, i.duration_ms AS took_ms
 ), kept AS (
     INSERT INTO responses AS r (seq, status, headers, body, truncated, duration_ms)
@@ -207,6 +213,7 @@ async fn send(
         .bind(batch.iter().map(|s| &s.response.body[..]).collect::<Vec<_>>())
         .bind(batch.iter().map(|s| s.response.truncated).collect::<Vec<_>>())
         .bind(batch.iter().map(|s| signed(s.response.duration_ms)).collect::<Vec<_>>())
+        .bind(batch.iter().map(|s| s.lease.until).collect::<Vec<_>>())
         .bind(now)
         .fetch_all(connection)
         .await?;
@@ -274,39 +281,6 @@ async fn bury_one(
     .execute(connection)
     .await?;
     Ok(())
-}
-
-pub(super) async fn extend(
-    store: &PostgresStore,
-    now: UnixMillis,
-    leases: &[Lease],
-    lease_ms: u64,
-) -> Result<Vec<bool>, PgError> {
-    let held: Vec<i64> = sqlx::query_scalar(
-        "UPDATE messages m SET lease_until = $3 + m.timeout_ms + $4 \
-         FROM unnest($1::bigint[], $2::int[]) AS i (seq, claim) \
-         WHERE m.seq = i.seq AND m.claim = i.claim AND m.lease_until IS NOT NULL RETURNING m.seq",
-    )
-    .bind(leases.iter().map(|lease| lease.seq).collect::<Vec<_>>())
-    .bind(leases.iter().map(|lease| lease.claim).collect::<Vec<_>>())
-    .bind(now)
-    .bind(signed(lease_ms))
-    .fetch_all(&store.pool)
-    .await?;
-    Ok(leases.iter().map(|lease| held.contains(&lease.seq)).collect())
-}
-
-pub(super) async fn release(store: &PostgresStore, leases: &[Lease]) -> Result<Vec<Wake>, PgError> {
-    let rows: Vec<(i64, UnixMillis)> = sqlx::query_as(
-        "UPDATE messages m SET state = CASE WHEN m.retried = 0 THEN 0 ELSE 1 END, lease_until = NULL \
-         FROM unnest($1::bigint[], $2::int[]) AS i (seq, claim) \
-         WHERE m.seq = i.seq AND m.claim = i.claim AND m.lease_until IS NOT NULL RETURNING m.queue, m.due_at",
-    )
-    .bind(leases.iter().map(|lease| lease.seq).collect::<Vec<_>>())
-    .bind(leases.iter().map(|lease| lease.claim).collect::<Vec<_>>())
-    .fetch_all(&store.pool)
-    .await?;
-    Ok(wakes_of(store, rows).await)
 }
 
 pub(super) async fn rescue(store: &PostgresStore, now: UnixMillis) -> Result<(u64, Vec<Wake>), PgError> {

@@ -5,9 +5,7 @@ use uuid::Uuid;
 
 use crate::store::draft::Draft;
 use crate::store::types::UnixMillis;
-use crate::store::types::claim::{
-    Cancelled, ClaimRequest, Claimed, Lease, RetriedByHand, Settled, Settlement,
-};
+use crate::store::types::claim::{Cancelled, ClaimRequest, Claimed, RetriedByHand, Settled, Settlement};
 use crate::store::types::event::{EventFilter, EventPage, Message};
 use crate::store::types::message::{EnqueueAnswer, HandOver, NewMessage};
 use crate::store::types::queue::{QueueAgenda, QueueMetrics};
@@ -43,17 +41,6 @@ impl QueueStore for PostgresStore {
         let (settled, wakes) = despite_conflicts(|| deliver::settle(self, now, &settlements)).await?;
         self.wake_all(wakes);
         Ok(settled)
-    }
-
-    async fn extend(&self, leases: Vec<Lease>, lease_ms: u64) -> StoreResult<Vec<bool>> {
-        let now = self.clock.now_ms();
-        despite_conflicts(|| deliver::extend(self, now, &leases, lease_ms)).await
-    }
-
-    async fn release(&self, leases: Vec<Lease>) -> StoreResult<()> {
-        let wakes = despite_conflicts(|| deliver::release(self, &leases)).await?;
-        self.wake_all(wakes);
-        Ok(())
     }
 
     async fn rescue(&self) -> StoreResult<u64> {

@@ -148,9 +148,8 @@ pub(super) async fn enqueue(
                     outcomes[index] =
                         Some(Enqueued::Queued { id: draft.id, queue: draft.message.queue.clone() });
                     match lease_until {
-                        Some(lease_until) => answer.claimed.push(draft.into_claimed(
-                            Lease { seq: *seq, claim: 1 },
-                            lease_until,
+                        Some(until) => answer.claimed.push(draft.into_claimed(
+                            Lease { seq: *seq, claim: 1, until },
                             &queue.in_force,
                             now,
                         )),

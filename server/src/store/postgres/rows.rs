@@ -22,8 +22,7 @@ pub(super) const CLAIMED_COLUMNS: &str = "m.seq, m.claim, m.lease_until, c.id, m
 
 pub(super) fn claimed(row: &PgRow, queue: &Name, in_force: &InForce) -> Result<Claimed, PgError> {
     Ok(Claimed {
-        lease: Lease { seq: row.try_get(0)?, claim: row.try_get(1)? },
-        lease_until: row.try_get(2)?,
+        lease: Lease { seq: row.try_get(0)?, claim: row.try_get(1)?, until: row.try_get(2)? },
         id: row.try_get(3)?,
         queue: queue.clone(),
         retried: count(row, 4)?,

@@ -66,24 +66,6 @@ pub(super) fn rescue(
     Ok(count)
 }
 
-pub(super) fn release(
-    writing: &mut Writing<'_>,
-    memory: &Arc<Mutex<Memory>>,
-    wakes: &broadcast::Sender<Wake>,
-    leases: &[Lease],
-) -> Result<(), StoreError> {
-    let mut rows = Vec::with_capacity(leases.len());
-    for lease in leases {
-        rows.extend(all(
-            writing.connection,
-            put_back!("seq = ?2 AND claim = ?3"),
-            params![BUCKET_MS, lease.seq, lease.claim],
-            |row| Ok((column(row, 0)?, column(row, 1)?, column(row, 2)?)),
-        )?);
-    }
-    waiting_again(writing, memory, wakes, rows)
-}
-
 fn waiting_again(
     writing: &mut Writing<'_>,
     memory: &Arc<Mutex<Memory>>,
@@ -182,7 +164,7 @@ fn settle_one(
     now: UnixMillis,
     settlement: &Settlement,
 ) -> Result<Settled, StoreError> {
-    let Lease { seq, claim } = settlement.lease;
+    let Lease { seq, claim, .. } = settlement.lease;
     let settled = match settlement.verdict {
         AttemptVerdict::Completed => {
             if finish(connection, MessageState::Completed, now, settlement)?.is_none() {
@@ -275,26 +257,6 @@ fn keep_response(connection: &Connection, seq: i64, settlement: &Settlement) -> 
         ],
     )?;
     Ok(())
-}
-
-pub(super) fn extend(
-    connection: &Connection,
-    now: UnixMillis,
-    leases: &[Lease],
-    lease_ms: u64,
-) -> Result<Vec<bool>, StoreError> {
-    leases
-        .iter()
-        .map(|lease| {
-            let changed = execute(
-                connection,
-                "UPDATE messages SET lease_until = ?3 + timeout_ms + ?4 \
-                 WHERE seq = ?1 AND claim = ?2 AND state = 2",
-                params![lease.seq, lease.claim, now, signed(lease_ms)],
-            )?;
-            Ok(changed > 0)
-        })
-        .collect()
 }
 
 /// Each queue that waits for something near; `None` where the queues must be read again first.

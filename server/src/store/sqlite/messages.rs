@@ -7,9 +7,7 @@ use uuid::Uuid;
 
 use crate::store::draft::Draft;
 use crate::store::types::UnixMillis;
-use crate::store::types::claim::{
-    Cancelled, ClaimRequest, Claimed, Lease, RetriedByHand, Settled, Settlement,
-};
+use crate::store::types::claim::{Cancelled, ClaimRequest, Claimed, RetriedByHand, Settled, Settlement};
 use crate::store::types::event::{EventFilter, EventPage, Message};
 use crate::store::types::message::{EnqueueAnswer, HandOver, NewMessage};
 use crate::store::types::queue::{QueueAgenda, QueueMetrics};
@@ -37,16 +35,6 @@ impl QueueStore for SqliteStore {
         let now = self.clock.now_ms();
         let (memory, wakes, ids) = (Arc::clone(&self.memory), self.wakes.clone(), Arc::clone(&self.ids));
         self.write(move |writing| deliver::settle(writing, &memory, &wakes, &ids, now, &settlements)).await
-    }
-
-    async fn extend(&self, leases: Vec<Lease>, lease_ms: u64) -> StoreResult<Vec<bool>> {
-        let now = self.clock.now_ms();
-        self.write(move |writing| deliver::extend(writing.connection, now, &leases, lease_ms)).await
-    }
-
-    async fn release(&self, leases: Vec<Lease>) -> StoreResult<()> {
-        let (memory, wakes) = (Arc::clone(&self.memory), self.wakes.clone());
-        self.write(move |writing| deliver::release(writing, &memory, &wakes, &leases)).await
     }
 
     async fn rescue(&self) -> StoreResult<u64> {

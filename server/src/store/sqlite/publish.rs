@@ -81,7 +81,11 @@ fn enqueue_one(
         *places -= 1;
         let lease_until = draft.resolve(&queue.in_force).lease_until(now, hand_over.lease_ms);
         insert(connection, seq, &draft, &queue, now, Begin::Claimed { lease_until })?;
-        answer.claimed.push(draft.into_claimed(Lease { seq, claim: 1 }, lease_until, &queue.in_force, now));
+        answer.claimed.push(draft.into_claimed(
+            Lease { seq, claim: 1, until: lease_until },
+            &queue.in_force,
+            now,
+        ));
     } else {
         insert(connection, seq, &draft, &queue, now, Begin::Waiting { due_at })?;
         effects.wait(&queue, due_at, seq);

@@ -74,8 +74,7 @@ impl ClaimedRow {
             .map_err(failure)?
             .ok_or_else(|| StoreError::Corrupt(format!("message {} has no content", self.id)))?;
         Ok(Claimed {
-            lease: Lease { seq, claim: self.claim },
-            lease_until: self.lease_until,
+            lease: Lease { seq, claim: self.claim, until: self.lease_until },
             id: self.id,
             queue: queue.0.clone(),
             method: word_of(&column::<String>(row, 0)?)?,

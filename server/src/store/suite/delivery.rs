@@ -41,7 +41,7 @@ pub(crate) async fn a_message_is_claimed_once_with_all_that_an_attempt_needs(sto
     assert_eq!((claimed.callback, claimed.failure_callback), (Some(callback), Some(failure)));
     assert_eq!(claimed.schedule, Some(name("nightly")));
     assert_eq!(claimed.dead_letter_of, None);
-    assert!(claimed.created_at >= before && claimed.lease_until >= before + 6_500);
+    assert!(claimed.created_at >= before && claimed.lease.until >= before + 6_500);
     assert_eq!(claim(&store, "default", 10).await.len(), 0);
 }
 
@@ -179,7 +179,6 @@ pub(crate) async fn a_stale_lease_writes_nothing(store: Fresh) {
     assert_eq!(settle(&store, &first, 200, AttemptVerdict::Completed).await, Settled::Stale);
     let second = claim_one(&store, "default").await;
     assert_eq!(settle(&store, &first, 200, AttemptVerdict::Failed).await, Settled::Stale);
-    assert_eq!(store.extend(vec![first.lease], LEASE_MS).await.expect("extends"), [false]);
     let shown = look_up(&store, id).await;
     assert_eq!((shown.state, shown.response), (MessageState::Active, None));
     assert_eq!(settle(&store, &second, 200, AttemptVerdict::Completed).await, Settled::Done);
@@ -209,25 +208,6 @@ pub(crate) async fn a_rescued_retry_stays_a_retry(store: Fresh) {
     assert_eq!(store.rescue().await.expect("rescues"), 1);
     assert_eq!(state(&store, id).await, MessageState::Retry);
     assert_eq!(claim_one(&store, "default").await.retried, 1);
-}
-
-pub(crate) async fn an_extended_lease_is_not_rescued(store: Fresh) {
-    publish(&store, message("default")).await;
-    let claimed = claim_one(&store, "default").await;
-    advance(&store, 34_000);
-    assert_eq!(store.extend(vec![claimed.lease], LEASE_MS).await.expect("extends"), [true]);
-    advance(&store, 30_000);
-    assert_eq!(store.rescue().await.expect("rescues"), 0);
-    assert_eq!(settle(&store, &claimed, 200, AttemptVerdict::Completed).await, Settled::Done);
-}
-
-pub(crate) async fn a_released_message_is_due_again_and_nothing_is_spent(store: Fresh) {
-    let id = publish(&store, message("default")).await;
-    let claimed = claim_one(&store, "default").await;
-    store.release(vec![claimed.lease]).await.expect("releases");
-    assert_eq!(state(&store, id).await, MessageState::Created);
-    assert_eq!(claim_one(&store, "default").await.retried, 0);
-    assert_eq!(settle(&store, &claimed, 200, AttemptVerdict::Completed).await, Settled::Stale);
 }
 
 pub(crate) async fn concurrent_claims_never_share_a_message(store: Fresh) {

@@ -23,11 +23,14 @@ pub struct ClaimRequest {
 }
 
 /// The right to settle one attempt. The claim number grows with every claim of the message, so an
-/// older lease never settles a newer attempt.
+/// older lease never settles a newer attempt; its end tells it apart from a claim that a database forgot in
+/// a crash, and which was made again under the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     pub(crate) seq: i64,
     pub(crate) claim: i32,
+    /// Until when it holds; an attempt that has not begun by then must not begin.
+    pub until: UnixMillis,
 }
 
 /// Everything that an attempt needs.
@@ -35,8 +38,6 @@ pub struct Lease {
 pub struct Claimed {
     /// The right to settle it.
     pub lease: Lease,
-    /// Until when the lease holds; an attempt that has not begun by then must not begin.
-    pub lease_until: UnixMillis,
     /// The message's id.
     pub id: Uuid,
     /// Its queue.
