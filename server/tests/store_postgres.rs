@@ -14,7 +14,7 @@ use chronq::{Destination, Name};
 use chronq_server::store::types::claim::{
     AttemptResponse, AttemptVerdict, ClaimRequest, Settled, Settlement,
 };
-use chronq_server::store::types::message::{Enqueued, HandOver, NewMessage};
+use chronq_server::store::types::message::{DeduplicationKey, Enqueued, HandOver, NewMessage};
 use chronq_server::store::types::queue::Wake;
 use chronq_server::store::{Clock, DatabaseUrl, OpenError, Role, Store, open};
 use sqlx::{Connection, PgConnection};
@@ -192,6 +192,31 @@ async fn an_edit_of_a_queue_holds_for_the_next_publish_in_every_process() {
     second.put_queue(queue.clone(), disabled).await.expect("puts");
     let answer = first.enqueue(vec![message(&queue)], HandOver::default()).await.expect("answers");
     assert_eq!(answer.outcomes, [Enqueued::QueueDisabled]);
+}
+
+/// What a process knows of a queue is old after an edit in another one, whose hint may be under way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn duplicates_in_one_batch_are_one_message_also_right_after_an_edit_of_their_queue() {
+    let url = postgres::fresh_url().await;
+    let clock = Clock::new();
+    let first = store(&url, clock.clone()).await.expect("opens");
+    let second = store(&url, clock.clone()).await.expect("opens");
+    let queue = Name::parse("name", "webhooks").expect("a name");
+    let keyed =
+        || NewMessage { deduplication: Some(DeduplicationKey::explicit("order-42")), ..message(&queue) };
+    let mut ids = Vec::new();
+    first.put_queue(queue.clone(), QueueSettings::default()).await.expect("puts");
+    second.enqueue(vec![message(&queue)], HandOver::default()).await.expect("enqueues");
+    // The second time the key is there already, and its window is over.
+    for _ in 0..2 {
+        first.put_queue(queue.clone(), QueueSettings::default()).await.expect("puts");
+        let answer = second.enqueue(vec![keyed(), keyed()], HandOver::default()).await.expect("enqueues");
+        let Enqueued::Queued { id, .. } = answer.outcomes[0] else { panic!("{:?}", answer.outcomes) };
+        assert_eq!(answer.outcomes[1], Enqueued::Duplicate { id, queue: queue.clone() });
+        ids.push(id);
+        clock.advance(Duration::from_mins(10));
+    }
+    assert_ne!(ids[0], ids[1]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

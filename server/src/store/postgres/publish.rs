@@ -114,7 +114,8 @@ pub(super) async fn enqueue(
             queues = known.refresh(connection).await?;
         }
         let mut batch = Batch::default();
-        let mut repeated: Vec<(usize, DeduplicationKey)> = Vec::new();
+        // Whose first message stands elsewhere: further up in this batch, or in an earlier one.
+        let mut repeated: Vec<(usize, DeduplicationKey, Draft)> = Vec::new();
         for (index, draft) in left.drain(..) {
             let queue = match queues.accepts(&draft.message.queue) {
                 Ok(queue) => queue,
@@ -124,12 +125,11 @@ pub(super) async fn enqueue(
                 }
             };
             match draft.message.deduplication {
-                Some(key) if batch.has_key(key) => repeated.push((index, key)),
+                Some(key) if batch.has_key(key) => repeated.push((index, key, draft)),
                 _ => batch.push(index, draft, queue, now, &mut hand_over),
             }
         }
         let sent = batch.insert(connection, now).await?;
-        let mut duplicates: Vec<(usize, DeduplicationKey, Draft)> = Vec::new();
         for Entry { index, draft, queue, due_at, lease_until } in batch.entries {
             match sent.get(&draft.id) {
                 // The queue is not as we knew it: again, with its settings of now.
@@ -141,7 +141,7 @@ pub(super) async fn enqueue(
                 Some(None) => {
                     give_back(&mut hand_over, lease_until, &queue.name);
                     if let Some(key) = draft.message.deduplication {
-                        duplicates.push((index, key, draft));
+                        repeated.push((index, key, draft));
                     }
                 }
                 Some(Some(seq)) => {
@@ -162,19 +162,17 @@ pub(super) async fn enqueue(
                 }
             }
         }
-        let keys: Vec<DeduplicationKey> =
-            duplicates.iter().map(|(_, key, _)| *key).chain(repeated.iter().map(|(_, key)| *key)).collect();
-        let first = first_of(connection, &keys).await?;
-        for (index, key, draft) in duplicates {
+        let keys: Vec<DeduplicationKey> = repeated.iter().map(|(_, key, _)| *key).collect();
+        let first = first_of(connection, now, &keys).await?;
+        for (index, key, draft) in repeated {
             match first.get(key.as_bytes().as_slice()) {
                 Some(duplicate) => outcomes[index] = Some(duplicate.clone()),
-                // Its window ended and it was deleted between two statements: it is free now.
+                // The first one's queue was not as we knew it, or its window ended between two statements.
                 None => left.push((index, draft)),
             }
         }
-        for (index, key) in repeated {
-            outcomes[index] = first.get(key.as_bytes().as_slice()).cloned();
-        }
+        // Of several with one key the first one is made.
+        left.sort_unstable_by_key(|(index, _)| *index);
     }
     answer.outcomes = outcomes
         .into_iter()
@@ -194,20 +192,23 @@ fn give_back(hand_over: &mut HandOver, lease_until: Option<UnixMillis>, queue: &
     }
 }
 
-/// The first message under each key.
+/// The first message under each key whose window lasts.
 async fn first_of(
     connection: &mut PgConnection,
+    now: UnixMillis,
     keys: &[DeduplicationKey],
 ) -> Result<HashMap<Vec<u8>, Enqueued>, PgError> {
     if keys.is_empty() {
         return Ok(HashMap::new());
     }
     let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes().as_slice()).collect();
-    let rows: Vec<(Vec<u8>, Uuid, String)> =
-        sqlx::query_as("SELECT key, message_id, queue FROM deduplications WHERE key = ANY($1)")
-            .bind(keys)
-            .fetch_all(connection)
-            .await?;
+    let rows: Vec<(Vec<u8>, Uuid, String)> = sqlx::query_as(
+        "SELECT key, message_id, queue FROM deduplications WHERE key = ANY($1) AND created_at > $2",
+    )
+    .bind(keys)
+    .bind(now - limits::DEDUPLICATION_WINDOW_MS)
+    .fetch_all(connection)
+    .await?;
     rows.into_iter()
         .map(|(key, id, queue)| Ok((key, Enqueued::Duplicate { id, queue: name_of(&queue)? })))
         .collect::<Result<_, StoreError>>()
