@@ -40,8 +40,8 @@ struct WireEntry {
     queue: Option<String>,
     #[serde(default)]
     body: Option<String>,
-    #[serde(default)]
-    headers: std::collections::BTreeMap<String, String>,
+    #[serde(default, deserialize_with = "received::pairs")]
+    headers: Vec<(String, String)>,
 }
 
 /// An entry as it stands in the answer's JSON.
@@ -193,6 +193,12 @@ fn write_entry(entry: &Publish) -> Result<Json, Error> {
 /// The server's direction: a batch read from a request.
 #[cfg(feature = "server")]
 mod received {
+    use std::fmt;
+
+    use serde::Deserializer;
+    use serde::de::{MapAccess, Visitor};
+    use serde_json::value::RawValue;
+
     use super::{Batch, WireEntry, check_count};
     use crate::destination::Destination;
     use crate::ids::Name;
@@ -205,21 +211,46 @@ mod received {
         /// # Errors
         /// [`InvalidInput`] naming the entry's index, from 0, and the option.
         pub fn from_json(body: &[u8]) -> Result<Self, InvalidInput> {
-            let array: Vec<serde_json::Value> = serde_json::from_slice(body).map_err(|error| {
+            let array: Vec<&RawValue> = serde_json::from_slice(body).map_err(|error| {
                 InvalidInput::new("body", format!("body must be a JSON array of publishes: {error}"))
             })?;
             check_count(array.len())?;
             let entries = array
                 .into_iter()
                 .enumerate()
-                .map(|(index, value)| read_entry(value).map_err(|error| error.at_index(index)))
+                .map(|(index, entry)| read_entry(entry.get()).map_err(|error| error.at_index(index)))
                 .collect::<Result<_, _>>()?;
             Ok(Self { entries })
         }
     }
 
-    fn read_entry(value: serde_json::Value) -> Result<Publish, InvalidInput> {
-        let entry: WireEntry = serde_json::from_value(value).map_err(|error| {
+    /// The members of an object, also those whose name stands in it twice.
+    pub(super) fn pairs<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(String, String)>, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = Vec<(String, String)>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object of strings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(members)
+            }
+        }
+
+        deserializer.deserialize_map(Members)
+    }
+
+    fn read_entry(text: &str) -> Result<Publish, InvalidInput> {
+        let entry: WireEntry = serde_json::from_str(text).map_err(|error| {
             InvalidInput::new("entry", format!("must be {{destination, queue?, body?, headers?}}: {error}"))
         })?;
         let destination = Destination::parse("destination", &entry.destination)?;

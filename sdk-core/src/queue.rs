@@ -56,6 +56,15 @@ pub struct QueueSettings {
     pub description: Option<String>,
 }
 
+/// The settings that are durations, and the longest that each may be, milliseconds.
+const DURATIONS: [(&str, u64); 5] = [
+    ("retryDelay", limits::MAX_RETRY_DELAY_MS),
+    ("maxDelay", limits::MAX_DELAY_MS),
+    ("expire", limits::MAX_TIMEOUT_MS),
+    ("keepCompleted", 10 * limits::MAX_DELAY_MS),
+    ("keepQueued", 10 * limits::MAX_DELAY_MS),
+];
+
 /// Durations of settings are text in the grammar, in both directions.
 mod grammar {
     use std::time::Duration;
@@ -91,14 +100,8 @@ impl QueueSettings {
         if let Some(retries) = self.retry_limit {
             check_retries("retryLimit", i64::from(retries))?;
         }
-        let bounds = [
-            ("retryDelay", self.retry_delay, limits::MAX_RETRY_DELAY_MS),
-            ("maxDelay", self.max_delay, limits::MAX_DELAY_MS),
-            ("expire", self.expire, limits::MAX_TIMEOUT_MS),
-            ("keepCompleted", self.keep_completed, 10 * limits::MAX_DELAY_MS),
-            ("keepQueued", self.keep_queued, 10 * limits::MAX_DELAY_MS),
-        ];
-        for (setting, value, max_ms) in bounds {
+        let values = [self.retry_delay, self.max_delay, self.expire, self.keep_completed, self.keep_queued];
+        for ((setting, max_ms), value) in DURATIONS.into_iter().zip(values) {
             value.map_or(Ok(()), |value| duration::check(setting, value, max_ms))?;
         }
         if let Some(concurrency) =
@@ -140,14 +143,29 @@ impl QueueSettings {
     pub fn from_json(body: &[u8]) -> Result<Self, InvalidInput> {
         let body = if body.iter().all(u8::is_ascii_whitespace) { b"{}".as_slice() } else { body };
         let settings: Self = serde_json::from_slice(body).map_err(|error| {
-            InvalidInput::new(
-                "settings",
-                format!("settings must be a JSON object of queue settings: {error}"),
-            )
+            wrong_duration(body).unwrap_or_else(|| {
+                InvalidInput::new(
+                    "settings",
+                    format!("settings must be a JSON object of queue settings: {error}"),
+                )
+            })
         })?;
         settings.check()?;
         Ok(settings)
     }
+}
+
+/// The first duration of these settings that is outside the grammar: serde knows its place, not its name.
+#[cfg(feature = "server")]
+fn wrong_duration(body: &[u8]) -> Option<InvalidInput> {
+    let settings: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).ok()?;
+    DURATIONS.iter().find_map(|(setting, _)| match settings.get(*setting)? {
+        serde_json::Value::Null => None,
+        serde_json::Value::String(text) => duration::parse(setting, text).err(),
+        other => {
+            Some(InvalidInput::with_rule(setting, format!("{}, as text", duration::RULE), &other.to_string()))
+        }
+    })
 }
 
 /// A queue as the API shows it: every setting with the value in force.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use chronq::Destination;
-use chronq::contract::{Method, headers};
+use chronq::contract::{Method, headers, limits};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::egress::Outgoing;
@@ -26,22 +26,43 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// The part that is kept.
+    /// The part that is kept; what follows from the answer is decided by all of it.
     pub(super) fn kept(self) -> AttemptResponse {
+        let (headers, headers_cut) = cut_headers(self.headers);
         AttemptResponse {
             status: self.status,
-            headers: self
-                .headers
+            headers: headers
                 .iter()
                 .map(|(name, value)| {
                     (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
                 })
                 .collect(),
             body: self.body,
-            truncated: self.truncated,
+            truncated: self.truncated || headers_cut,
             duration_ms: u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
         }
     }
+}
+
+fn cut_headers(headers: HeaderMap) -> (HeaderMap, bool) {
+    let mut bytes = 0;
+    let mut size = |name: &HeaderName, value: &HeaderValue| {
+        bytes += name.as_str().len() + value.len();
+        bytes
+    };
+    if headers.iter().all(|(name, value)| size(name, value) <= limits::MAX_RESPONSE_HEADERS_BYTES) {
+        return (headers, false);
+    }
+    let mut kept = HeaderMap::new();
+    let mut bytes = 0;
+    for (name, value) in &headers {
+        bytes += name.as_str().len() + value.len();
+        if bytes > limits::MAX_RESPONSE_HEADERS_BYTES {
+            break;
+        }
+        kept.append(name.clone(), value.clone());
+    }
+    (kept, true)
 }
 
 /// Delivers a message once.

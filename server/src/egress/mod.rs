@@ -54,11 +54,11 @@ pub struct Outgoing<'a> {
 pub struct Answer {
     /// The status.
     pub status: u16,
-    /// The headers, to 16 KiB.
+    /// The headers.
     pub headers: HeaderMap,
     /// The body, to 8 KiB.
     pub body: Bytes,
-    /// Whether something was cut.
+    /// Whether the body was cut.
     pub truncated: bool,
 }
 
@@ -151,7 +151,7 @@ impl Egress {
         response: http::Response<Incoming>,
     ) -> Result<Answer, NoAnswer> {
         let (head, mut body) = response.into_parts();
-        let (headers, mut truncated) = cut_headers(head.headers);
+        let (status, headers) = (head.status.as_u16(), head.headers);
         let mut kept = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| broken(&error))?;
@@ -159,15 +159,13 @@ impl Egress {
             let room = self.kept_body_bytes - kept.len();
             kept.extend_from_slice(&data[..data.len().min(room)]);
             if data.len() > room {
-                truncated = true;
-                let answer = Answer { status: head.status.as_u16(), headers, body: kept.freeze(), truncated };
-                return Ok(answer);
+                return Ok(Answer { status, headers, body: kept.freeze(), truncated: true });
             }
         }
         if connection.is_reusable {
             self.pool.put(destination, connection, Instant::now());
         }
-        Ok(Answer { status: head.status.as_u16(), headers, body: kept.freeze(), truncated })
+        Ok(Answer { status, headers, body: kept.freeze(), truncated: false })
     }
 }
 
@@ -187,27 +185,6 @@ fn build(outgoing: &Outgoing<'_>, target: &target::Target) -> Result<Request<Ful
     }
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(outgoing.body.len()));
     Ok(request)
-}
-
-fn cut_headers(headers: HeaderMap) -> (HeaderMap, bool) {
-    let mut bytes = 0;
-    let mut size = |name: &HeaderName, value: &HeaderValue| {
-        bytes += name.as_str().len() + value.len();
-        bytes
-    };
-    if headers.iter().all(|(name, value)| size(name, value) <= limits::MAX_RESPONSE_HEADERS_BYTES) {
-        return (headers, false);
-    }
-    let mut kept = HeaderMap::new();
-    let mut bytes = 0;
-    for (name, value) in &headers {
-        bytes += name.as_str().len() + value.len();
-        if bytes > limits::MAX_RESPONSE_HEADERS_BYTES {
-            break;
-        }
-        kept.append(name.clone(), value.clone());
-    }
-    (kept, true)
 }
 
 fn broken(error: &hyper::Error) -> NoAnswer {

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{delete, get, post};
 use chronq::contract::{AccessLevel, paths};
@@ -11,6 +11,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::body::read_body;
+use super::path::Path;
 use crate::auth::{Admin, Authorized};
 use crate::error::ApiError;
 use crate::service::tokens::{Minted, TokenError, TokenRequest, Tokens};

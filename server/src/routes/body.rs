@@ -3,16 +3,33 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::{FromRequest, Request};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
 
 use crate::error::ApiError;
+use crate::state::AppState;
 
 /// A client that sends its body drop by drop must not hold a connection for ever.
 const READ_TIMEOUT: Duration = Duration::from_mins(1);
+/// Of a body whose content has no limit of its own.
+const MAX_WHOLE_BYTES: usize = 2 * 1_024 * 1_024;
 const MAX_DISCARDED_BYTES: usize = 16 * 1_024 * 1_024;
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Extractor: a body of at most 2 MiB, refused as [`read_body`] does.
+#[derive(Clone, Debug)]
+pub(super) struct Whole(pub(super) Bytes);
+
+impl FromRequest<AppState> for Whole {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &AppState) -> Result<Self, ApiError> {
+        let (head, body) = request.into_parts();
+        Ok(Self(read_body(&head.headers, body, MAX_WHOLE_BYTES).await?))
+    }
+}
 
 /// Reads a body of at most `max_bytes`. A larger one is refused by its `Content-Length` before it is
 /// read, or, where it has none, at the first byte over.

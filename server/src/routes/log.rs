@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use bytes::Bytes;
 use chronq::Instant;
 use chronq::contract::{limits, paths};
 use chronq::log::{AckResult, Configured, Pushed};
@@ -17,8 +16,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::body::read_body;
+use super::body::{Whole, read_body};
 use super::coded::{Caller, Query};
+use super::path::Path;
 use crate::auth::{Admin, Read, ReadWrite, Write};
 use crate::error::ApiError;
 use crate::service::log::{self, PushItem};
@@ -97,7 +97,7 @@ const NOT_OFFERED: &[&str] =
 async fn configure(
     State(state): State<AppState>,
     caller: Caller<ReadWrite>,
-    body: Bytes,
+    Whole(body): Whole,
 ) -> Result<Json<Configured>, ApiError> {
     let body: ConfigureBody = json_body(&body)?;
     let queue = queue_name(body.queue)?;
@@ -305,7 +305,7 @@ impl AckBody {
 async fn ack(
     State(state): State<AppState>,
     caller: Caller<ReadWrite>,
-    body: Bytes,
+    Whole(body): Whole,
 ) -> Result<Json<Vec<AckResult>>, ApiError> {
     let ack = json_body::<AckBody>(&body)?.read(None)?;
     log::ack(&state, &caller.identity, vec![ack]).await.map(Json)
@@ -314,7 +314,7 @@ async fn ack(
 async fn ack_batch(
     State(state): State<AppState>,
     caller: Caller<ReadWrite>,
-    body: Bytes,
+    Whole(body): Whole,
 ) -> Result<Json<Vec<AckResult>>, ApiError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

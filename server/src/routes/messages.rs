@@ -1,14 +1,15 @@
 //! `/v2/messages/{id}`, `/v2/events`, and the event log in oRPC's envelope.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use bytes::Bytes;
 use chronq::contract::{MessageState, paths};
 use chronq::message::{Events, Message};
 use chronq::{InvalidInput, MessageId, Name};
 use serde_json::{Value, json};
 
+use super::body::Whole;
+use super::path::Path;
 use crate::auth::{Authorized, Read, ReadWrite};
 use crate::error::ApiError;
 use crate::service::messages;
@@ -131,7 +132,7 @@ struct Envelope {
 async fn rpc_jobs(
     State(state): State<AppState>,
     _: Authorized<Read>,
-    body: Bytes,
+    Whole(body): Whole,
 ) -> Result<Json<Value>, ApiError> {
     let envelope: Envelope = serde_json::from_slice(&body)
         .map_err(|error| ApiError::bad_request(format!("body must be {{\"json\":{{…}}}}: {error}")))?;

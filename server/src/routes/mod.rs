@@ -12,6 +12,7 @@ mod log;
 mod messages;
 mod metrics;
 mod openapi;
+mod path;
 mod publish;
 mod queues;
 mod schedules;

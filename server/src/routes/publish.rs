@@ -8,7 +8,7 @@ use axum::{Json, Router};
 use bytes::Bytes;
 use chronq::InvalidInput;
 use chronq::batch::{Batch, results_to_json};
-use chronq::contract::{limits, paths};
+use chronq::contract::{headers, limits, paths};
 use chronq::group::PublishToGroup;
 use chronq::publish::{
     Content, Publish, PublishOptions, PublishTarget, Published, check_content_type, check_utf8, is_form,
@@ -66,6 +66,7 @@ async fn batch(
     body: Body,
 ) -> Result<Response, ApiError> {
     content_type(&headers)?;
+    refuse_options(&headers)?;
     let body: Bytes = read_body(&headers, body, limits::MAX_BODY_BYTES).await?;
     check_utf8("body", &body)?;
     let results = service::publish::publish_batch(&state, Batch::from_json(&body)?).await?;
@@ -86,16 +87,37 @@ fn options(headers: &HeaderMap) -> Result<PublishOptions, InvalidInput> {
     PublishOptions::from_headers(headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))
 }
 
+/// Options belong to the entries: here they would change nothing, without a word.
+fn refuse_options(headers: &HeaderMap) -> Result<(), InvalidInput> {
+    options(headers)?;
+    match headers.keys().find(|name| name.as_str().starts_with(headers::PREFIX)) {
+        None => Ok(()),
+        Some(name) => {
+            let name = name.as_str();
+            Err(InvalidInput::new(name, format!("{name} must stand in the headers of a batch's entries")))
+        }
+    }
+}
+
 /// A form is what a browser sends across sites without asking; everything else is taken as it is.
 fn content_type(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(None) };
-    let text = value
-        .to_str()
-        .map_err(|_| InvalidInput::new("content-type", "content-type must be visible ASCII"))?;
-    if is_form(text) {
-        let sentence = "form content types are refused: send application/json, text/plain or the like";
-        return Err(ApiError::new(StatusCode::FORBIDDEN, sentence));
+    let mut first = None;
+    for value in headers.get_all(header::CONTENT_TYPE) {
+        let text = value
+            .to_str()
+            .map_err(|_| InvalidInput::new("content-type", "content-type must be visible ASCII"))?;
+        if text.is_empty() {
+            continue;
+        }
+        if is_form(text) {
+            let sentence = "form content types are refused: send application/json, text/plain or the like";
+            return Err(ApiError::new(StatusCode::FORBIDDEN, sentence));
+        }
+        check_content_type("content-type", text)?;
+        if *first.get_or_insert(text) != text {
+            let sentence = "content-type is given twice with different values";
+            return Err(InvalidInput::new("content-type", sentence).into());
+        }
     }
-    check_content_type("content-type", text)?;
-    Ok(Some(text.to_owned()))
+    Ok(first.map(str::to_owned))
 }

@@ -1,7 +1,7 @@
 //! `/v2/queues`.
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -12,6 +12,7 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::body::read_body;
+use super::path::Path;
 use crate::auth::{Authorized, Read, ReadWrite, Write};
 use crate::error::ApiError;
 use crate::service::queues::{self, Put};

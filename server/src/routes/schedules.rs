@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use chronq::Name;
@@ -11,6 +11,7 @@ use chronq::schedule::{Schedule, ScheduleInfo, ScheduleRun};
 use http::{HeaderMap, StatusCode};
 
 use super::body::read_body;
+use super::path::Path;
 use crate::auth::{Authorized, Read, ReadWrite, Write};
 use crate::error::ApiError;
 use crate::service::schedules::{self, Put, ScheduleError};

@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
-use bytes::Bytes;
 use chronq::contract::paths;
 
+use super::body::Whole;
 use super::coded::Caller;
 use crate::auth::Admin;
 use crate::error::ApiError;
@@ -32,7 +32,7 @@ struct Change {
 async fn change(
     State(state): State<AppState>,
     _: Caller<Admin>,
-    body: Bytes,
+    Whole(body): Whole,
 ) -> Result<Json<TimerSwitches>, ApiError> {
     let change: Change = serde_json::from_slice(&body).map_err(|error| {
         ApiError::bad_request(format!("the body must be {{\"schedule\":bool,\"fire\":bool}}: {error}"))

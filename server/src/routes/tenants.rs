@@ -1,13 +1,14 @@
 //! `/v2/admin/tenants`: grants and plans of tenants.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
-use bytes::Bytes;
 use chronq::contract::paths;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::body::Whole;
+use super::path::Path;
 use crate::auth::{Admin, Authorized};
 use crate::error::ApiError;
 use crate::service::tenants;
@@ -45,7 +46,7 @@ async fn put(
     State(state): State<AppState>,
     _: Authorized<Admin>,
     Path(name): Path<String>,
-    body: Bytes,
+    Whole(body): Whole,
 ) -> Result<Json<Tenant>, ApiError> {
     let quota = serde_json::from_slice(&body)
         .map_err(|error| ApiError::bad_request(format!("the body must be a tenant's quota: {error}")))?;

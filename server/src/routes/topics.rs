@@ -1,7 +1,7 @@
 //! `/v2/topics`: URL groups.
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use chronq::contract::{limits, paths};
@@ -11,6 +11,7 @@ use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::body::read_body;
+use super::path::Path;
 use crate::auth::{Authorized, Read, ReadWrite, Write};
 use crate::error::ApiError;
 use crate::service::groups;

@@ -74,14 +74,20 @@ fn identity(token: Token) -> Identity {
 }
 
 async fn first_admin_token(store: &dyn Store, hasher: &TokenHasher) -> Result<Option<Secret>, StartError> {
-    let own_mark = random()?.to_vec();
-    // Of several processes that start at once, one makes the token.
-    if store.init_setting(Setting::FirstStart, own_mark.clone()).await? != own_mark {
+    if store.setting(Setting::FirstStart).await?.is_some() {
         return Ok(None);
     }
+    // The token before the mark: a start that breaks off in between leaves one that nobody knows, and the
+    // next start makes another. The other way round no start would ever make one.
     let token = mint(claims::TOKEN_PREFIX)?;
-    store.put_token(TokenKind::Named, admin_token("first-admin", hasher, &token)).await?;
-    Ok(Some(token))
+    let made = store.put_token(TokenKind::Named, admin_token("first-admin", hasher, &token)).await?;
+    let own_mark = random()?.to_vec();
+    if store.init_setting(Setting::FirstStart, own_mark.clone()).await? == own_mark {
+        return Ok(Some(token));
+    }
+    // Of several processes that start at once, one keeps the token.
+    store.revoke_token(made.id).await?;
+    Ok(None)
 }
 
 fn admin_token(name: &str, hasher: &TokenHasher, token: &Secret) -> NewToken {

@@ -64,6 +64,39 @@ async fn a_batch_is_checked_whole_before_anything_is_queued() {
 }
 
 #[tokio::test]
+async fn an_option_twice_in_one_entry_must_agree_with_itself() {
+    let server = start().await;
+    let url = server.inbox_url("a");
+    let entry = |headers: &str| format!(r#"[{{"destination":"{url}","headers":{{{headers}}}}}]"#);
+    for (name, other) in [("chronq-retries", "chronq-retries"), ("chronq-retries", "Chronq-Retries")] {
+        let body = entry(&format!(r#""{name}":"1","{other}":"2""#));
+        let answer = call(&server, "POST", "/v2/batch", &[], body.as_bytes()).await;
+        let sentence = "entry 0: chronq-retries is given twice with different values";
+        assert_eq!(answer.refusal(), (400, sentence.to_owned()));
+    }
+    let body = entry(r#""chronq-retries":"1","chronq-retries":"1""#);
+    assert_eq!(call(&server, "POST", "/v2/batch", &[], body.as_bytes()).await.status, 200);
+}
+
+#[tokio::test]
+async fn options_of_the_batch_itself_are_refused_by_name() {
+    let server = start().await;
+    let body = json!([{ "destination": server.inbox_url("a") }]).to_string();
+    for (header, value, sentence) in [
+        ("Chronq-Delay", "1h", "chronq-delay must stand in the headers of a batch's entries"),
+        (
+            "Chronq-Dely",
+            "1h",
+            "chronq-dely is not an option: unknown chronq- headers are refused, so that a typo does not pass silently",
+        ),
+    ] {
+        let answer = call(&server, "POST", "/v2/batch", &[(header, value)], body.as_bytes()).await;
+        assert_eq!(answer.refusal(), (400, sentence.to_owned()));
+    }
+    assert_eq!(get(&server, "/v2/events").await.json()["total"], 0);
+}
+
+#[tokio::test]
 async fn a_hundred_entries_are_delivered() {
     let server = start().await;
     let entries =

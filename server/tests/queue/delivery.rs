@@ -136,6 +136,20 @@ async fn status_489_with_its_header_ends_the_message_at_once() {
 }
 
 #[tokio::test]
+async fn headers_beyond_what_is_kept_still_decide() {
+    let server = start().await;
+    let receiver = RawReceiver::start().await;
+    let padding = format!("x: {}\r\n", "v".repeat(1_000)).repeat(20);
+    let answer =
+        format!("HTTP/1.1 489 No\r\n{padding}chronq-nonretryable-error: true\r\ncontent-length: 0\r\n\r\n");
+    let url = receiver.url("/");
+    let (published, _) = tokio::join!(publish(&server, &url, &[], "x"), receiver.take(answer.as_bytes()));
+    let failed = message_in(&server, &published.id(), "failed").await;
+    assert_eq!((&failed["retried"], &failed["response"]["truncated"]), (&json!(0), &json!(true)));
+    assert_eq!(failed["response"]["headers"].get("chronq-nonretryable-error"), None);
+}
+
+#[tokio::test]
 async fn retry_after_is_a_floor_of_the_next_wait() {
     let server = start().await;
     script(&server, "a", json!([{ "status": 429, "headers": { "retry-after": "3600" } }, { "status": 200 }]));

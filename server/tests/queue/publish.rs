@@ -227,6 +227,24 @@ async fn every_error_is_json() {
         assert!(!answer.error().is_empty(), "{request:?}");
         assert!(answer.head.contains("content-type: application/json"), "{request:?}: {answer:?}");
     }
+    for target in [
+        "/v2/queues/%ff",
+        "/v2/messages/%ff",
+        "/v2/topics/%ff",
+        "/v2/schedules/%ff",
+        "/v2/admin/tokens/%ff",
+        "/v2/admin/tenants/%ff",
+        "/api/v1/pop/queue/%ff",
+    ] {
+        for method in ["GET", "PUT", "DELETE"] {
+            let answer = call(&server, method, target, &[], b"").await;
+            assert!((400..500).contains(&answer.status), "{method} {target}: {answer:?}");
+            assert!(answer.head.contains("content-type: application/json"), "{method} {target}: {answer:?}");
+        }
+    }
+    let jobs = "/rpc/queue/jobs";
+    let answer = call(&server, "POST", jobs, &[], &vec![b' '; 2 * 1_024 * 1_024 + 1]).await;
+    assert_eq!(answer.refusal(), (413, "body must be at most 2097152 bytes".to_owned()));
     let many = format!("GET /health HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(300));
     assert_eq!(raw(server.address(), many.as_bytes()).await.status, 431);
 }
@@ -274,4 +292,21 @@ async fn a_connection_serves_one_publish_after_another() {
         assert!(buffer[..count].starts_with(b"HTTP/1.1 200 OK\r\n"));
     }
     received(&server, "a", 3).await;
+}
+
+#[tokio::test]
+async fn every_content_type_line_counts_and_an_empty_one_is_none() {
+    let server = start().await;
+    let types = |lines: &[&'static str]| lines.iter().map(|line| ("content-type", *line)).collect::<Vec<_>>();
+    let form = "multipart/form-data; boundary=x";
+    for lines in [&["text/plain", form][..], &[form, "text/plain"]] {
+        assert_eq!(publish_to(&server, "a", &types(lines), "x").await.status, 403, "{lines:?}");
+    }
+    let twice = publish_to(&server, "a", &types(&["text/plain", "text/html"]), "x").await;
+    assert_eq!(twice.refusal(), (400, "content-type is given twice with different values".to_owned()));
+    for (lines, forwarded) in [(&[""][..], None), (&["text/plain", "text/plain"], Some("text/plain"))] {
+        let inbox = if forwarded.is_some() { "same" } else { "none" };
+        assert_eq!(publish_to(&server, inbox, &types(lines), "x").await.status, 200, "{lines:?}");
+        assert_eq!(received(&server, inbox, 1).await[0].header("content-type"), forwarded);
+    }
 }

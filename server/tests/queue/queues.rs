@@ -65,6 +65,23 @@ async fn a_setting_out_of_bounds_is_refused_by_name() {
 }
 
 #[tokio::test]
+async fn a_duration_outside_the_grammar_is_refused_by_setting_and_value() {
+    let server = start().await;
+    for setting in ["retryDelay", "maxDelay", "expire", "keepCompleted", "keepQueued"] {
+        for (value, got) in [
+            (json!("0s"), ", got \"0s\""),
+            (json!("10 s"), ", got \"10 s\""),
+            (json!(30), ", as text, got \"30\""),
+        ] {
+            let answer = put_queue(&server, "q", json!({ setting: value })).await;
+            let sentence =
+                format!("{setting} must be a duration such as 500ms, 45s, 2m, 1h or 1d10h30m{got}");
+            assert_eq!(answer.refusal(), (400, sentence));
+        }
+    }
+}
+
+#[tokio::test]
 async fn disabling_a_queue_refuses_publishes_and_lets_queued_messages_go() {
     let server = start().await;
     put_queue(&server, "q", json!({})).await;
