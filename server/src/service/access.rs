@@ -134,6 +134,30 @@ fn random() -> Result<[u8; 32], StartError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{Clock, DatabaseUrl, Role, open};
+
+    #[tokio::test]
+    async fn starts_at_once_keep_one_admin_token_and_later_ones_make_none() {
+        let store = open(&DatabaseUrl::Memory, Role::Serve, Clock::new()).await.expect("opens");
+        let hasher = hasher(store.as_ref()).await.expect("a hasher");
+        let first = || first_admin_token(store.as_ref(), &hasher);
+        let (a, b, c) = tokio::join!(first(), first(), first());
+        let made: Vec<Secret> = [a, b, c].into_iter().filter_map(|made| made.expect("starts")).collect();
+        assert_eq!(made.len(), 1);
+        let kept = store.tokens().await.expect("reads");
+        assert_eq!(kept.iter().map(|token| token.hash).collect::<Vec<_>>(), [hasher.hash(made[0].expose())]);
+        assert_eq!(first().await.expect("starts"), None);
+    }
+
+    #[tokio::test]
+    async fn a_first_start_that_broke_off_is_made_up_for_by_the_next() {
+        let store = open(&DatabaseUrl::Memory, Role::Serve, Clock::new()).await.expect("opens");
+        let hasher = hasher(store.as_ref()).await.expect("a hasher");
+        let unknown = mint(claims::TOKEN_PREFIX).expect("randomness");
+        let token = admin_token("first-admin", &hasher, &unknown);
+        store.put_token(TokenKind::Named, token).await.expect("puts");
+        assert!(first_admin_token(store.as_ref(), &hasher).await.expect("starts").is_some());
+    }
 
     #[test]
     fn a_minted_key_is_its_prefix_and_43_characters() {
