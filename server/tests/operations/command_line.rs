@@ -173,3 +173,37 @@ fn served(database: &str) -> String {
     assert!(output.status.success(), "{written}");
     written
 }
+
+#[tokio::test]
+async fn every_verb_of_keys_and_the_publish_token_s_rotation_work_on_a_database() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("chronq.sqlite");
+    let database = database_url(&path);
+    assert!(run(arguments(&["migrate", "--database-url", &database]), None).await.status.success());
+    let on = async |words: &[&str]| {
+        let mut all = arguments(words);
+        all.extend(arguments(&["--database-url", &database]));
+        json(&run(all, None).await)
+    };
+    let first = on(&["keys", "rotate"]).await;
+    let staged = on(&["keys", "stage"]).await;
+    assert_eq!((&first["state"], &staged["state"]), (&"signing".into(), &"staged".into()));
+    let active = on(&["keys", "activate"]).await;
+    assert_eq!((&active["id"], &active["state"]), (&staged["id"], &"signing".into()));
+    let listed = on(&["keys", "list"]).await;
+    let states = listed.as_array().expect("a list").iter().map(|key| (&key["id"], &key["state"]));
+    assert_eq!(
+        states.collect::<Vec<_>>(),
+        [(&active["id"], &"signing".into()), (&first["id"], &"verifying".into())]
+    );
+    on(&["keys", "prune"]).await;
+    let left = on(&["keys", "list"]).await;
+    assert_eq!((left.as_array().map(Vec::len), &left[0]["id"]), (Some(1), &active["id"]));
+    let rotated = [on(&["token", "rotate"]).await, on(&["token", "rotate"]).await];
+    let server = start_on(Database::Sqlite(path)).await;
+    for (made, status) in [(&rotated[0], 401), (&rotated[1], 200)] {
+        let token = made["token"].as_str().expect("a token");
+        assert_eq!(call_as(&server, Some(token), "GET", "/v2/queues", None).await.status, status);
+    }
+    server.shutdown().await;
+}

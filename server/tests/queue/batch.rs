@@ -105,3 +105,16 @@ async fn a_hundred_entries_are_delivered() {
     assert_eq!(answer.json().as_array().map(Vec::len), Some(100));
     received(&server, "a", 100).await;
 }
+
+#[tokio::test]
+async fn an_entry_into_a_disabled_queue_answers_for_itself() {
+    let server = start().await;
+    put_queue(&server, "q", json!({ "enabled": false })).await;
+    let url = server.inbox_url("a");
+    let results = batch(&server, json!([{ "destination": url, "queue": "q" }, { "destination": url }])).await;
+    assert_eq!(results.status, 200);
+    let results = results.json();
+    assert_eq!(results[0], json!({ "error": "queue is disabled: \"q\"" }));
+    assert_eq!(results[1]["queue"], "default");
+    received(&server, "a", 1).await;
+}

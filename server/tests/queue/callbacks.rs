@@ -1,5 +1,7 @@
 //! Callbacks and failure callbacks.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -75,4 +77,19 @@ async fn a_callback_that_fails_is_not_made_again_and_changes_nothing() {
     // A shutdown finishes callbacks: whatever would still have come is there afterwards.
     assert!(server.shutdown().await);
     assert_eq!(inboxes.inboxes.as_ref().expect("dev").requests("after").len(), 1);
+}
+
+#[tokio::test]
+async fn a_callback_s_own_timeout_cuts_it_off() {
+    let server = start().await;
+    script(&server, "b", respond(&[500]));
+    for (inbox, callback) in [("a", "chronq-callback"), ("b", "chronq-failure-callback")] {
+        let silent = RawReceiver::start().await;
+        let (url, timeout) = (silent.url("/"), format!("{callback}-timeout"));
+        let headers = [(callback, url.as_str()), (timeout.as_str(), "300ms"), ("chronq-retries", "0")];
+        publish_to(&server, inbox, &headers, "x").await.id();
+        let waited = silent.take_in_silence().await;
+        // The default is half a minute, longer than the test has patience.
+        assert!(waited >= Duration::from_millis(250), "{waited:?}");
+    }
 }

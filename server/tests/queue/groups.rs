@@ -96,3 +96,49 @@ async fn a_deduplication_id_is_scoped_to_the_endpoint_and_202_means_every_copy_w
         (&json!(true), &json!(false))
     );
 }
+
+#[tokio::test]
+async fn chronq_queue_picks_the_queue_that_the_copies_go_through() {
+    let server = start().await;
+    put_queue(&server, "orders", json!({})).await;
+    change(&server, "POST", "g", &[server.inbox_url("a"), server.inbox_url("b")]).await;
+    let copies = publish(&server, "g", &[("chronq-queue", "orders")], "x").await.json();
+    for (copy, inbox) in [(&copies[0], "a"), (&copies[1], "b")] {
+        assert_eq!(copy["queue"], "orders");
+        assert_eq!(message(&server, copy["messageId"].as_str().expect("id")).await["queue"], "orders");
+        received(&server, inbox, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn editing_a_group_changes_later_publishes_not_messages_already_queued() {
+    let server = start().await;
+    let (a, b) = (server.inbox_url("a"), server.inbox_url("b"));
+    change(&server, "POST", "g", std::slice::from_ref(&a)).await;
+    let queued = publish(&server, "g", &[("chronq-delay", "1h")], "early").await.json();
+    change(&server, "DELETE", "g", std::slice::from_ref(&a)).await;
+    change(&server, "POST", "g", std::slice::from_ref(&b)).await;
+    let later = publish(&server, "g", &[], "late").await.json();
+    assert_eq!((later.as_array().map(Vec::len), &later[0]["url"]), (Some(1), &json!(b)));
+    message_in(&server, later[0]["messageId"].as_str().expect("id"), "completed").await;
+    assert_eq!(received(&server, "b", 1).await[0].body.as_deref(), Some("late"));
+    server.clock().advance(std::time::Duration::from_hours(1));
+    message_in(&server, queued[0]["messageId"].as_str().expect("id"), "completed").await;
+    assert_eq!(received(&server, "a", 1).await[0].body.as_deref(), Some("early"));
+    received(&server, "b", 1).await;
+}
+
+#[tokio::test]
+async fn content_is_deduplicated_per_endpoint() {
+    let server = start().await;
+    change(&server, "POST", "g", &[server.inbox_url("a")]).await;
+    let content = [("chronq-content-based-deduplication", "true")];
+    assert_eq!(publish(&server, "g", &content, "x").await.status, 200);
+    assert_eq!(publish(&server, "g", &content, "x").await.status, 202);
+    change(&server, "POST", "g", &[server.inbox_url("b")]).await;
+    let third = publish(&server, "g", &content, "x").await;
+    let copies = third.json();
+    assert_eq!(third.status, 200);
+    assert_eq!((&copies[0]["deduplicated"], &copies[1]["deduplicated"]), (&json!(true), &json!(false)));
+    assert_eq!(publish(&server, "g", &content, "y").await.json()[0]["deduplicated"], false);
+}

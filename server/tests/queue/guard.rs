@@ -64,3 +64,17 @@ async fn another_spelling_of_an_allowed_address_is_dialled_and_signed_as_written
         assert_eq!(request.header("host"), Some(format!("{host}:{}", server.address().port()).as_str()));
     }
 }
+
+#[tokio::test]
+async fn a_callback_to_a_name_that_leads_to_a_refused_address_is_not_made() {
+    let server = public_only().await;
+    let url = |inbox: &str| format!("http://localhost:{}/dev/inbox/{inbox}", server.address().port());
+    let told = url("told");
+    let headers = [("chronq-retries", "0"), ("chronq-failure-callback", told.as_str())];
+    let id = publish(&server, &url("a"), &headers, "x").await.id();
+    message_in(&server, &id, "failed").await;
+    let state = server.state().clone();
+    // It waits for callbacks under way.
+    assert!(server.shutdown().await);
+    assert!(state.inboxes.as_ref().expect("dev").requests("told").is_empty());
+}

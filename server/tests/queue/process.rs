@@ -231,3 +231,21 @@ fn dev_refuses_to_listen_beyond_loopback_and_unknown_variables_are_errors() {
     let (code, _) = run(&["serve", "--listen", "127.0.0.1:0"], None);
     assert_eq!(code, Some(2), "serve needs a database");
 }
+
+#[test]
+fn no_proxy_of_the_environment_is_used() {
+    let nowhere = "http://127.0.0.1:9";
+    let names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+    let dev = Dev::start_in(&[], &names.map(|name| (name, nowhere)));
+    let id = dev.publish(&format!("{}/dev/inbox/a", dev.url()), "chronq-retries: 0\r\n");
+    let began = Instant::now();
+    loop {
+        let message = dev.call("GET", &format!("/v2/messages/{id}"), "", "");
+        assert_ne!(message["state"], "failed", "{message}");
+        if message["state"] == "completed" {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "{message}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,5 +1,7 @@
 //! "Queues".
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::support::*;
@@ -92,4 +94,37 @@ async fn disabling_a_queue_refuses_publishes_and_lets_queued_messages_go() {
     assert_eq!(refused.refusal(), (400, "queue is disabled: \"q\"".to_owned()));
     server.clock().advance(std::time::Duration::from_hours(1));
     received(&server, "a", 1).await;
+}
+
+#[tokio::test]
+async fn a_dead_letter_that_fails_as_well_keeps_the_id_of_the_first_message() {
+    let server = start().await;
+    put_queue(&server, "last", json!({})).await;
+    put_queue(&server, "middle", json!({ "retryLimit": 0, "deadLetterQueue": "last" })).await;
+    put_queue(&server, "first", json!({ "retryLimit": 0, "deadLetterQueue": "middle" })).await;
+    script(&server, "a", respond(&[500, 500, 200]));
+    let id = publish_to(&server, "a", &[("chronq-queue", "first")], "x").await.id();
+    let requests = received(&server, "a", 3).await;
+    assert_eq!(requests[0].header("chronq-dead-letter-of"), None);
+    for request in &requests[1..] {
+        assert_eq!(request.header("chronq-dead-letter-of"), Some(id.as_str()));
+        assert_ne!(request.header("chronq-message-id"), Some(id.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn a_message_takes_timeout_and_retry_delay_of_its_queue() {
+    let server = start().await;
+    let settings = json!({ "expire": "200ms", "retryLimit": 1, "retryDelay": "1h", "backoff": false });
+    put_queue(&server, "q", settings).await;
+    // It takes connections and never answers.
+    let silent = RawReceiver::start().await;
+    let id = publish(&server, &silent.url("/"), &[("chronq-queue", "q")], "x").await.id();
+    let waiting = message_in(&server, &id, "retry").await;
+    assert_eq!(waiting["response"]["status"], 0);
+    assert_eq!(waiting["response"]["body"], "timeout: no answer within 200ms");
+    server.clock().advance(Duration::from_secs(3_590));
+    assert_eq!(message(&server, &id).await["state"], "retry");
+    server.clock().advance(Duration::from_secs(10));
+    assert_eq!(message_in(&server, &id, "failed").await["retried"], 1);
 }

@@ -188,6 +188,17 @@ impl RawReceiver {
         let _ = stream.shutdown().await;
         request
     }
+
+    /// Takes one request and never answers it; says how long the other end waited.
+    pub(crate) async fn take_in_silence(&self) -> Duration {
+        let (mut stream, _) =
+            tokio::time::timeout(PATIENCE, self.listener.accept()).await.expect("a request").expect("accept");
+        read_request(&mut stream).await;
+        let began = std::time::Instant::now();
+        let end = tokio::time::timeout(PATIENCE, stream.read(&mut [0; 1])).await.expect("an end");
+        assert_eq!(end.unwrap_or(0), 0);
+        began.elapsed()
+    }
 }
 
 async fn read_request(stream: &mut TcpStream) -> String {
