@@ -56,7 +56,12 @@ async fn take(
         store.backlog.caught_up(&request.queue);
         if began.is_some() {
             let left = request.limit - rows.len();
-            rows.extend(take_from(connection, now, request, UnixMillis::MIN, left).await?);
+            match take_from(connection, now, request, UnixMillis::MIN, left).await {
+                Ok(more) => rows.extend(more),
+                Err(error) if rows.is_empty() => return Err(error),
+                // What was taken is committed and goes now; the next claim meets the error again.
+                Err(error) => tracing::warn!(error = %error.into_store(), "a queue was not read whole"),
+            }
         }
     } else if let Some(last) = rows.last() {
         store.backlog.behind(&request.queue, began, last.try_get("due_at")?, Instant::now());
