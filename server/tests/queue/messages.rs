@@ -122,3 +122,23 @@ async fn the_event_log_is_the_same_in_orpcs_envelope() {
     assert_eq!(answer.json()["json"], get(&server, "/v2/events").await.json());
     assert_eq!(answer.json()["json"]["jobs"][0]["messageId"], id);
 }
+
+#[tokio::test]
+async fn a_retry_by_hand_that_fails_again_is_reported_again() {
+    let server = start().await;
+    put_queue(&server, "dead", json!({})).await;
+    put_queue(&server, "q", json!({ "retryLimit": 0, "deadLetterQueue": "dead" })).await;
+    script(&server, "a", respond(&[500, 200, 500, 200]));
+    let told = server.inbox_url("told");
+    let headers = [("chronq-queue", "q"), ("chronq-failure-callback", told.as_str())];
+    let id = publish_to(&server, "a", &headers, "x").await.id();
+    received(&server, "told", 1).await;
+    received(&server, "a", 2).await;
+    assert_eq!(call(&server, "POST", &format!("/v2/messages/{id}/retry"), &[], b"").await.status, 200);
+    let reports = received(&server, "told", 2).await;
+    assert!(reports.iter().all(|report| report.body.as_deref().expect("text").contains(&id)));
+    for dead_letter in [1, 3] {
+        let request = &received(&server, "a", 4).await[dead_letter];
+        assert_eq!(request.header("chronq-dead-letter-of"), Some(id.as_str()));
+    }
+}
