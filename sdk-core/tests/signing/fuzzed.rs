@@ -28,13 +28,16 @@ pub(crate) const TARGETS: [(&str, Target); 5] = [
     ("receiver", receiver),
 ];
 
-fn check(result: Result<Verified, Error>) -> Option<Verified> {
+/// Holds an outcome to what every one of them is; `given` is what the caller handed in, which an error may quote: a
+/// fuzzer finds the key by its comparisons and hands it in as a URL.
+fn check(given: &[u8], result: Result<Verified, Error>) -> Option<Verified> {
     match result {
         Ok(verified) => Some(verified),
         Err(error) => {
             let is_known = matches!(error.kind(), ErrorKind::Signature(_) | ErrorKind::InvalidInput(Some(_)));
             assert!(is_known, "{error:?}");
-            assert!(!error.to_string().contains(KEY), "the key is in an error");
+            let names_the_key = given.windows(KEY.len()).any(|window| window == KEY.as_bytes());
+            assert!(names_the_key || !error.to_string().contains(KEY), "the key is in an error");
             None
         }
     }
@@ -45,7 +48,7 @@ pub(crate) fn token(data: &[u8]) {
     let valid = Claims::new().token();
     let receiver = Receiver::new(OTHER_KEY, Some(KEY.into())).unwrap();
     let delivery = Delivery { signature: data.into(), body: BODY.into(), url: Some(URL) };
-    if check(receiver.verify(&delivery, NOW)).is_some() {
+    if check(data, receiver.verify(&delivery, NOW)).is_some() {
         let trimmed = std::str::from_utf8(data).unwrap().trim_matches([' ', '\t']);
         assert_eq!(trimmed, valid, "a forged token was accepted");
     }
@@ -58,7 +61,7 @@ pub(crate) fn claims(data: &[u8]) {
     for dialect in [Dialect::Chronq, Dialect::Qstash] {
         let receiver = Receiver::of_dialect(dialect, KEY, None).unwrap();
         let delivery = Delivery { signature: (&token).into(), body: BODY.into(), url: None };
-        let Some(verified) = check(receiver.verify(&delivery, NOW)) else { continue };
+        let Some(verified) = check(data, receiver.verify(&delivery, NOW)) else { continue };
         let read: serde_json::Value = serde_json::from_slice(data).expect("accepted, but not JSON");
         assert_eq!(read["iss"].as_str(), verified.claims.iss);
         assert_eq!(read["sub"].as_str(), verified.claims.sub.as_deref());
@@ -77,7 +80,7 @@ pub(crate) fn jose_header(data: &[u8]) {
     let token = sign(header, Claims::new().json(), KEY);
     let receiver = Receiver::new(KEY, None).unwrap();
     let delivery = Delivery { signature: (&token).into(), body: BODY.into(), url: Some(URL) };
-    if check(receiver.verify(&delivery, NOW)).is_some() {
+    if check(data, receiver.verify(&delivery, NOW)).is_some() {
         let read: serde_json::Value = serde_json::from_str(header).expect("accepted, but not JSON");
         assert_eq!(read["alg"], "HS256");
         assert!(read.get("crit").is_none());
@@ -93,7 +96,7 @@ pub(crate) fn webhook(data: &[u8]) {
         let verify = |signature: &[u8]| {
             let headers =
                 [("webhook-id", id), ("webhook-timestamp", timestamp), ("webhook-signature", signature)];
-            check(receiver.verify_headers(headers, body.into(), None, NOW))
+            check(data, receiver.verify_headers(headers, body.into(), None, NOW))
         };
         let forged = verify(signature);
         if let (Ok(id), Ok(timestamp)) = (std::str::from_utf8(id), std::str::from_utf8(timestamp)) {
@@ -112,7 +115,7 @@ pub(crate) fn webhook(data: &[u8]) {
     let headers = [("webhook-id", id), ("webhook-timestamp", timestamp), ("webhook-signature", signature)];
     match PUBLIC.begin_webhook(headers, body.into(), None, NOW) {
         Ok(pending) => assert!(pending.finish(&[]).is_err(), "accepted without an answer"),
-        Err(error) => assert!(check(Err(error)).is_none()),
+        Err(error) => assert!(check(data, Err(error)).is_none()),
     }
 }
 
@@ -133,7 +136,7 @@ pub(crate) fn receiver(data: &[u8]) {
     let token = Claims::new().token();
     let delivery = Delivery { signature: (&token).into(), body: BODY.into(), url: Some(&text) };
     let moment = Moment::at(number(0)).with_tolerance(Some(number(8)));
-    check(receiver.verify(&delivery, moment));
+    check(data, receiver.verify(&delivery, moment));
     if let Err(error) = receiver.verify(&delivery, NOW) {
         let ErrorKind::Signature(error) = error.kind() else { panic!("{error:?}") };
         assert_eq!(error.code(), SignatureErrorCode::UrlMismatch);
