@@ -258,18 +258,9 @@ mod received {
         let pairs = entry.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let options = PublishOptions::from_headers(pairs)?.with_queue_of("entry", queue)?;
         let body = entry.body.unwrap_or_default();
-        let mut content_types =
-            entry.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-        let content_type = content_types.next().map(|(_, value)| value.as_str());
-        if content_types.next().is_some_and(|(_, other)| Some(other.as_str()) != content_type) {
-            return Err(InvalidInput::new(
-                "content-type",
-                "content-type is given twice with different values",
-            ));
-        }
-        if let Some(content_type) = content_type {
-            publish::check_content_type("content-type", content_type)?;
-        }
+        let is_content_type = |name: &str| name.eq_ignore_ascii_case("content-type");
+        let content_types = entry.headers.iter().filter(|(name, _)| is_content_type(name));
+        let content_type = publish::agreed_content_type(content_types.map(|(_, value)| value.as_str()))?;
         let content = Content::received(body.into(), content_type.map(ToOwned::to_owned));
         Ok(Publish { destination, content, options })
     }

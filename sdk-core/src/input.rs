@@ -32,6 +32,11 @@ impl InvalidInput {
         Self::of(option.to_owned(), format!("{option} {rule}, got \"{shown}\""), Some(shown))
     }
 
+    /// An option that stands twice and does not agree with itself.
+    pub(crate) fn given_twice(option: &str) -> Self {
+        Self::new(option, format!("{option} is given twice with different values"))
+    }
+
     /// Records the value that was refused; it must not be a secret.
     #[must_use]
     pub fn with_value(mut self, value: &str) -> Self {

@@ -56,15 +56,6 @@ pub struct QueueSettings {
     pub description: Option<String>,
 }
 
-/// The settings that are durations, and the longest that each may be, milliseconds.
-const DURATIONS: [(&str, u64); 5] = [
-    ("retryDelay", limits::MAX_RETRY_DELAY_MS),
-    ("maxDelay", limits::MAX_DELAY_MS),
-    ("expire", limits::MAX_TIMEOUT_MS),
-    ("keepCompleted", 10 * limits::MAX_DELAY_MS),
-    ("keepQueued", 10 * limits::MAX_DELAY_MS),
-];
-
 /// Durations of settings are text in the grammar, in both directions.
 mod grammar {
     use std::time::Duration;
@@ -92,6 +83,17 @@ mod grammar {
 }
 
 impl QueueSettings {
+    /// The settings that are durations, with the longest that each may be, milliseconds.
+    fn durations(&self) -> [(&'static str, Option<Duration>, u64); 5] {
+        [
+            ("retryDelay", self.retry_delay, limits::MAX_RETRY_DELAY_MS),
+            ("maxDelay", self.max_delay, limits::MAX_DELAY_MS),
+            ("expire", self.expire, limits::MAX_TIMEOUT_MS),
+            ("keepCompleted", self.keep_completed, 10 * limits::MAX_DELAY_MS),
+            ("keepQueued", self.keep_queued, 10 * limits::MAX_DELAY_MS),
+        ]
+    }
+
     /// Holds the settings to the contract's limits.
     ///
     /// # Errors
@@ -100,8 +102,7 @@ impl QueueSettings {
         if let Some(retries) = self.retry_limit {
             check_retries("retryLimit", i64::from(retries))?;
         }
-        let values = [self.retry_delay, self.max_delay, self.expire, self.keep_completed, self.keep_queued];
-        for ((setting, max_ms), value) in DURATIONS.into_iter().zip(values) {
+        for (setting, value, max_ms) in self.durations() {
             value.map_or(Ok(()), |value| duration::check(setting, value, max_ms))?;
         }
         if let Some(concurrency) =
@@ -159,11 +160,15 @@ impl QueueSettings {
 #[cfg(feature = "server")]
 fn wrong_duration(body: &[u8]) -> Option<InvalidInput> {
     let settings: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).ok()?;
-    DURATIONS.iter().find_map(|(setting, _)| match settings.get(*setting)? {
-        serde_json::Value::Null => None,
-        serde_json::Value::String(text) => duration::parse(setting, text).err(),
-        other => {
-            Some(InvalidInput::with_rule(setting, format!("{}, as text", duration::RULE), &other.to_string()))
+    QueueSettings::default().durations().into_iter().find_map(|(setting, ..)| {
+        match settings.get(setting)? {
+            serde_json::Value::Null => None,
+            serde_json::Value::String(text) => duration::parse(setting, text).err(),
+            other => Some(InvalidInput::with_rule(
+                setting,
+                format!("{}, as text", duration::RULE),
+                &other.to_string(),
+            )),
         }
     })
 }

@@ -102,11 +102,30 @@ pub fn is_form(content_type: &str) -> bool {
         .any(|form| essence.eq_ignore_ascii_case(form))
 }
 
+/// The content type that a publish names once or more; an empty line names none.
+///
+/// # Errors
+/// [`InvalidInput`] for a form type, for what cannot stand in a header, and where two of them differ.
+#[cfg(feature = "server")]
+pub fn agreed_content_type<'a>(
+    values: impl IntoIterator<Item = &'a str>,
+) -> Result<Option<&'a str>, InvalidInput> {
+    const OPTION: &str = "content-type";
+    let mut agreed = None;
+    for value in values.into_iter().filter(|value| !value.is_empty()) {
+        check_content_type(OPTION, value)?;
+        if *agreed.get_or_insert(value) != value {
+            return Err(InvalidInput::given_twice(OPTION));
+        }
+    }
+    Ok(agreed)
+}
+
 /// Refuses form types and what cannot stand in a header.
 ///
 /// # Errors
 /// [`InvalidInput`] naming the option.
-pub fn check_content_type(option: &str, content_type: &str) -> Result<(), InvalidInput> {
+fn check_content_type(option: &str, content_type: &str) -> Result<(), InvalidInput> {
     if is_form(content_type) {
         return Err(InvalidInput::with_rule(option, "must not be a form type", content_type));
     }

@@ -8,7 +8,9 @@ mod headers;
 pub mod options;
 mod target;
 
-pub use content::{Content, check_content_type, check_utf8, is_form};
+#[cfg(feature = "server")]
+pub use content::agreed_content_type;
+pub use content::{Content, check_utf8, is_form};
 pub use headers::{ForwardedHeaders, HeaderPair};
 pub use options::{Callback, PublishOptions};
 pub use target::PublishTarget;

@@ -284,11 +284,7 @@ impl HeaderReader {
             .map_err(|_| InvalidInput::new(name, format!("{name} must be valid UTF-8")))?;
         if name != headers::LABEL {
             if let Some((_, first)) = self.seen.iter().find(|(known, _)| known == name) {
-                return if first == value {
-                    Ok(())
-                } else {
-                    Err(InvalidInput::new(name, format!("{name} is given twice with different values")))
-                };
+                return if first == value { Ok(()) } else { Err(InvalidInput::given_twice(name)) };
             }
             self.seen.push((name.to_owned(), value.to_owned()));
         }

@@ -28,41 +28,24 @@ pub(super) struct Attempt {
 impl Attempt {
     /// The part that is kept; what follows from the answer is decided by all of it.
     pub(super) fn kept(self) -> AttemptResponse {
-        let (headers, headers_cut) = cut_headers(self.headers);
+        let mut bytes = 0;
+        let headers: Headers = self
+            .headers
+            .iter()
+            .take_while(|(name, value)| {
+                bytes += name.as_str().len() + value.len();
+                bytes <= limits::MAX_RESPONSE_HEADERS_BYTES
+            })
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect();
         AttemptResponse {
             status: self.status,
-            headers: headers
-                .iter()
-                .map(|(name, value)| {
-                    (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-                })
-                .collect(),
+            truncated: self.truncated || headers.len() < self.headers.len(),
+            headers,
             body: self.body,
-            truncated: self.truncated || headers_cut,
             duration_ms: u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
         }
     }
-}
-
-fn cut_headers(headers: HeaderMap) -> (HeaderMap, bool) {
-    let mut bytes = 0;
-    let mut size = |name: &HeaderName, value: &HeaderValue| {
-        bytes += name.as_str().len() + value.len();
-        bytes
-    };
-    if headers.iter().all(|(name, value)| size(name, value) <= limits::MAX_RESPONSE_HEADERS_BYTES) {
-        return (headers, false);
-    }
-    let mut kept = HeaderMap::new();
-    let mut bytes = 0;
-    for (name, value) in &headers {
-        bytes += name.as_str().len() + value.len();
-        if bytes > limits::MAX_RESPONSE_HEADERS_BYTES {
-            break;
-        }
-        kept.append(name.clone(), value.clone());
-    }
-    (kept, true)
 }
 
 /// Delivers a message once.

@@ -11,7 +11,7 @@ use chronq::batch::{Batch, results_to_json};
 use chronq::contract::{headers, limits, paths};
 use chronq::group::PublishToGroup;
 use chronq::publish::{
-    Content, Publish, PublishOptions, PublishTarget, Published, check_content_type, check_utf8, is_form,
+    Content, Publish, PublishOptions, PublishTarget, Published, agreed_content_type, check_utf8, is_form,
 };
 use http::{HeaderMap, StatusCode, Uri, header};
 use serde_json::json;
@@ -101,23 +101,13 @@ fn refuse_options(headers: &HeaderMap) -> Result<(), InvalidInput> {
 
 /// A form is what a browser sends across sites without asking; everything else is taken as it is.
 fn content_type(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    let mut first = None;
-    for value in headers.get_all(header::CONTENT_TYPE) {
-        let text = value
-            .to_str()
-            .map_err(|_| InvalidInput::new("content-type", "content-type must be visible ASCII"))?;
-        if text.is_empty() {
-            continue;
-        }
-        if is_form(text) {
-            let sentence = "form content types are refused: send application/json, text/plain or the like";
-            return Err(ApiError::new(StatusCode::FORBIDDEN, sentence));
-        }
-        check_content_type("content-type", text)?;
-        if *first.get_or_insert(text) != text {
-            let sentence = "content-type is given twice with different values";
-            return Err(InvalidInput::new("content-type", sentence).into());
-        }
+    let texts = headers.get_all(header::CONTENT_TYPE).iter().map(|value| {
+        value.to_str().map_err(|_| InvalidInput::new("content-type", "content-type must be visible ASCII"))
+    });
+    let texts = texts.collect::<Result<Vec<_>, _>>()?;
+    if texts.iter().any(|text| is_form(text)) {
+        let sentence = "form content types are refused: send application/json, text/plain or the like";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, sentence));
     }
-    Ok(first.map(str::to_owned))
+    Ok(agreed_content_type(texts)?.map(str::to_owned))
 }

@@ -74,6 +74,10 @@ async fn an_option_twice_in_one_entry_must_agree_with_itself() {
         let sentence = "entry 0: chronq-retries is given twice with different values";
         assert_eq!(answer.refusal(), (400, sentence.to_owned()));
     }
+    let body = entry(r#""content-type":"a/b","content-type":"a/b","content-type":"c/d""#);
+    let answer = call(&server, "POST", "/v2/batch", &[], body.as_bytes()).await;
+    let sentence = "entry 0: content-type is given twice with different values";
+    assert_eq!(answer.refusal(), (400, sentence.to_owned()));
     let body = entry(r#""chronq-retries":"1","chronq-retries":"1""#);
     assert_eq!(call(&server, "POST", "/v2/batch", &[], body.as_bytes()).await.status, 200);
 }
